@@ -2,10 +2,8 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
 
+#include "arch/loader/boot_config.h"
 #include "base/guest_memory.h"
 #include "base/result.h"
 #include "devices/bus.h"
@@ -22,12 +20,6 @@ class Vcpu;
 struct MachineConfig {
   uint64_t memory_bytes = 0;  // of guest RAM; a multiple of 1 MiB
   uint32_t cpus = 1;
-};
-
-struct BootConfig {
-  std::string kernel;                 // path; the kind of kernel is found by its content
-  std::optional<std::string> initrd;  // path
-  std::string command_line;           // complete, without a trailing NUL
 };
 
 // A computer of one CPU architecture under KVM: memory, interrupt controller, buses, platform
