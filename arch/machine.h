@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
+#include "arch/kvm/vcpu.h"
 #include "arch/loader/boot_config.h"
 #include "base/guest_memory.h"
 #include "base/result.h"
@@ -12,10 +14,6 @@
 #include "devices/virtio/device.h"
 
 namespace skiff {
-
-namespace kvm {
-class Vcpu;
-}
 
 struct MachineConfig {
   uint64_t memory_bytes = 0;  // of guest RAM; a multiple of 1 MiB
@@ -55,6 +53,15 @@ class Machine {
   // True if the guest asked, before its last reset, for the kind of reset that our kernel line
   // makes it use after a panic only (x86: the BIOS warm-boot word). Call when all vCPUs stopped.
   virtual bool ResetFollowedPanic() const = 0;
+
+  // True if vCPU `index` sleeps and no device interrupt can wake it (x86: halted with interrupts
+  // off, or never started): when all vCPUs are so at once, the guest has stopped for good. From
+  // the vCPU's thread, between two runs.
+  virtual bool VcpuHalted(uint32_t index) = 0;
+
+  // One line for the user on an exit that ends the machine (InternalErrorExit and those below it
+  // in arch/kvm/vcpu.h): what KVM reported, where the vCPU was, what to try. From its thread.
+  virtual std::string DescribeFailure(uint32_t index, const kvm::Exit& exit) = 0;
 };
 
 }  // namespace skiff
