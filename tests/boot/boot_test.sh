@@ -1,0 +1,36 @@
+#!/bin/bash
+# Boots guests with skiff where /dev/kvm works: prepares kernels and images on this machine, then
+# runs boot_cases once inside the lab. Bazel's shards become GoogleTest's.
+set -euo pipefail
+
+runfiles=$PWD
+source_root=$(dirname "$(readlink -f WORKSPACE)")
+images=$source_root/guest-images
+
+export BOOT_SKIFF=$runfiles/skiff
+for flavour in 6.1-amd64 6.1-cloud-amd64 6.12-amd64 6.12-cloud-amd64; do
+  suffix=$(tr 'a-z.-' 'A-Z__' <<<"$flavour")
+  kernel=$("$images/fetch-kernel" "$flavour")
+  export "BOOT_VMLINUZ_$suffix=$kernel/vmlinuz" "BOOT_VMLINUX_$suffix=$kernel/vmlinux"
+  export "BOOT_TINY_$suffix=$("$images/tiny" --kernel "$flavour")"
+done
+BOOT_PADDED_200=$("$images/tiny" --pad 200M)
+BOOT_PADDED_300=$("$images/tiny" --pad 300M)
+BOOT_DEBIAN_RAW=$("$images/debian" --format raw)
+BOOT_DEBIAN_PARTITIONED=$("$images/debian" --format raw --partitioned)
+BOOT_DEBIAN_VMLINUZ=$(dirname "$BOOT_DEBIAN_RAW")/vmlinuz
+BOOT_DEBIAN_INITRD=$(dirname "$BOOT_DEBIAN_RAW")/initrd.img
+export "${!BOOT_@}"
+
+export GTEST_TOTAL_SHARDS=${TEST_TOTAL_SHARDS:-1} GTEST_SHARD_INDEX=${TEST_SHARD_INDEX:-0}
+[ -z "${TEST_SHARD_STATUS_FILE:-}" ] || touch "$TEST_SHARD_STATUS_FILE"
+
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
+status=0
+"$source_root/tests/lab/run" --timeout 1500 --out "$out" -- \
+  "$runfiles/tests/boot/boot_cases" --gtest_output="xml:$out/cases.xml" \
+  ${TESTBRIDGE_TEST_ONLY:+--gtest_filter="$TESTBRIDGE_TEST_ONLY"} "$@" || status=$?
+[ ! -f "$out/cases.xml" ] || [ -z "${XML_OUTPUT_FILE:-}" ] || cp "$out/cases.xml" "$XML_OUTPUT_FILE"
+[ "$(cat "$out/lab-status")" = "exited 0" ] || echo "lab: $(cat "$out/lab-status")" >&2
+exit "$status"
