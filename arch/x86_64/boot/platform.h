@@ -18,6 +18,7 @@ struct Platform {
   GuestRange ecam;           // of PCI segment 0, bus 0 only: 1 MiB
   GuestRange mmio_window;    // for BARs below 4 GiB
   GuestRange mmio64_window;  // for 64-bit BARs; may be empty
+  GuestRange kvm_pages;      // KVM's own (identity map, TSS): reserved; may be empty
 
   // Ports for PCI I/O BARs: [io_window_start, io_window_start + io_window_length). May be empty.
   uint16_t io_window_start = 0;
