@@ -23,6 +23,11 @@ class CharacterPort {
   // called under a lock that Receive() takes. Replaces the earlier one; an empty one removes it
   // and returns only when no call is in progress.
   virtual void OnReadable(std::function<void()> callback) = 0;
+
+  // Asks for that callback in about half a millisecond if input is pending then: for a device
+  // that has room again and lets the guest breathe between two fillings. Thread-safe, never
+  // blocks, never calls back itself.
+  virtual void RequestCallback() = 0;
 };
 
 }  // namespace skiff
