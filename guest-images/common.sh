@@ -1,6 +1,15 @@
 # Shared by the image scripts: messages, the cache, and its keys. Sourced, never run.
 
-readonly cache_root="${SKIFF_CACHE:-${XDG_CACHE_HOME:-${HOME:?}/.cache}/skiff}"
+# Bazel gives its tests no HOME, or an empty one that is not worth caching in.
+if [[ ! ${SKIFF_CACHE:-} ]]; then
+  if [[ ! ${HOME:-} || $HOME == "${TEST_TMPDIR:-}" ]]; then
+    HOME=$(getent passwd "$(id -u)" | cut -d: -f6)
+  fi
+  SKIFF_CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/skiff
+fi
+# Exported for the scripts that these scripts call.
+export SKIFF_CACHE
+readonly cache_root=$SKIFF_CACHE
 
 say() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
 
