@@ -1,5 +1,7 @@
 #include "arch/x86_64/boot/acpi/aml.h"
 
+#include <utility>
+
 namespace skiff::x86_64::aml {
 
 namespace {
@@ -20,7 +22,6 @@ constexpr std::byte kBufferOp{0x11};
 constexpr std::byte kPackageOp{0x12};
 constexpr std::byte kExtOpPrefix{0x5b};
 constexpr std::byte kDeviceOp{0x82};
-constexpr std::byte kRootChar{'\\'};
 
 void Append(Bytes& to, const Bytes& bytes) { to.insert(to.end(), bytes.begin(), bytes.end()); }
 
@@ -56,6 +57,14 @@ Bytes WithPackageLength(const Bytes& content) {
 template <typename Element>
 void AppendAll(Bytes& to, const std::vector<Element>& elements) {
   for (const Element& element : elements) Append(to, element.bytes);
+}
+
+Term Block(Bytes opcode, NameSegment name, const std::vector<Term>& terms) {
+  Bytes content;
+  AppendText(content, name.text());
+  AppendAll(content, terms);
+  Append(opcode, WithPackageLength(content));
+  return {std::move(opcode)};
 }
 
 }  // namespace
@@ -111,21 +120,11 @@ Term Name(NameSegment name, const Data& value) {
 }
 
 Term Device(NameSegment name, const std::vector<Term>& terms) {
-  Bytes content;
-  AppendText(content, name.text());
-  AppendAll(content, terms);
-  Term term{{kExtOpPrefix, kDeviceOp}};
-  Append(term.bytes, WithPackageLength(content));
-  return term;
+  return Block({kExtOpPrefix, kDeviceOp}, name, terms);
 }
 
 Term Scope(NameSegment name, const std::vector<Term>& terms) {
-  Bytes content = {kRootChar};
-  AppendText(content, name.text());
-  AppendAll(content, terms);
-  Term term{{kScopeOp}};
-  Append(term.bytes, WithPackageLength(content));
-  return term;
+  return Block({kScopeOp}, name, terms);
 }
 
 }  // namespace skiff::x86_64::aml

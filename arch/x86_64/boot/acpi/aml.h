@@ -77,7 +77,7 @@ Data ResourceTemplate(const std::vector<Resource>& resources);
 
 Term Name(NameSegment name, const Data& value);
 Term Device(NameSegment name, const std::vector<Term>& terms);
-// \name
+// Opens the predefined scope of that name, such as _SB_.
 Term Scope(NameSegment name, const std::vector<Term>& terms);
 
 }  // namespace skiff::x86_64::aml
