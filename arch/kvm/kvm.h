@@ -14,9 +14,8 @@ namespace skiff::kvm {
 
 // A capability of the host's KVM that a machine cannot do without.
 struct Requirement {
-  uint32_t capability;     // KVM_CAP_…
-  std::string_view name;   // as the error shows it: "KVM_CAP_IRQFD"
-  std::string_view since;  // the first Linux release that has it
+  uint32_t capability;    // KVM_CAP_…
+  std::string_view name;  // as the error shows it: "KVM_CAP_IRQFD"
 };
 
 // The host's /dev/kvm: what it can do. Immutable, so safe to share between threads.

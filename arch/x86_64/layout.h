@@ -22,8 +22,6 @@ inline constexpr uint64_t kPciWindowStart = kLowRamLimit;
 inline constexpr uint64_t kPciWindowEnd = 0xE0000000;
 inline constexpr uint64_t kEcamStart = 0xE0000000;  // segment 0, bus 0 alone
 inline constexpr uint64_t kEcamBytes = kMiB;        // 32 devices x 8 functions x 4 KiB
-inline constexpr uint64_t kVirtioMmioStart = 0xE8000000;
-inline constexpr uint64_t kVirtioMmioBytes = kMiB;
 inline constexpr uint64_t kIoApicAddress = 0xFEC00000;
 inline constexpr uint64_t kLocalApicAddress = 0xFEE00000;
 
@@ -42,15 +40,11 @@ inline constexpr uint64_t kEntryTssAddress = 0x1800;    // the task register's s
 inline constexpr uint64_t kPageTablesAddress = 0x9000;  // PML4, PDPT, four page directories
 inline constexpr uint64_t kPageTablesEnd = 0xF000;
 
-// Ports. (Those that the ACPI tables name are in boot/platform.h.)
-inline constexpr uint16_t kI8042DataPort = 0x60;
-inline constexpr uint16_t kI8042CommandPort = 0x64;
-inline constexpr uint16_t kCmosIndexPort = 0x70;
-inline constexpr uint16_t kCmosPorts = 2;
+// Ports of devices that work at any address; the others name theirs themselves.
 inline constexpr uint16_t kCom1Port = 0x3F8;
 inline constexpr uint16_t kComPorts = 8;
-inline constexpr uint16_t kPciConfigAddressPort = 0xCF8;
-inline constexpr uint16_t kPciConfigPorts = 8;
+inline constexpr uint16_t kCmosPort = 0x70;
+inline constexpr uint16_t kCmosPorts = 2;
 
 // Interrupts, as global system interrupts: I/O APIC pins, and the PIC's for the first 16. The
 // PIT's IRQ 0 arrives at pin 2 (MADT has the override).
@@ -61,7 +55,6 @@ inline constexpr uint32_t kRtcGsi = 8;
 inline constexpr uint32_t kPciIntxFirstGsi = 16;  // INTA of device 0; four lines, swizzled
 inline constexpr uint32_t kPciIntxLines = 4;
 inline constexpr uint32_t kIoApicPins = 24;
-inline constexpr uint8_t kIoApicId = 0;  // its own name space: it may equal a local APIC's id
 
 // The RAM ranges of a machine with `memory_bytes`, sorted; kInvalid unless it is a positive
 // multiple of 1 MiB that ends below 2^52.
