@@ -1,5 +1,6 @@
 #include "base/thread.h"
 
+#include <array>
 #include <csignal>
 #include <memory>
 #include <string>
@@ -22,11 +23,16 @@ void* Run(void* opaque) {
   return nullptr;
 }
 
-// pthread_create() with every signal blocked, which the new thread inherits.
+// What the kernel sends a thread for its own faults. Blocked, they would kill the process past
+// every handler, also one that puts the user's terminal in order first.
+constexpr std::array kOwnFaults = {SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS};
+
+// pthread_create() with all other signals blocked, which the new thread inherits.
 int CreateWithSignalsBlocked(pthread_t* handle, const pthread_attr_t* attributes, void* arguments) {
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
+  for (const int fault : kOwnFaults) sigdelset(&all, fault);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   const int error = pthread_create(handle, attributes, Run, arguments);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);

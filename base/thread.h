@@ -10,8 +10,8 @@
 namespace skiff {
 
 // A named thread, joined by its destructor; whoever owns it must first make `body` return.
-// All signals are blocked in it, so that they reach the main thread, except those that a body
-// unblocks itself (a vCPU thread's kick).
+// All signals are blocked in it, so that they reach the main thread, except those of its own
+// faults (SIGSEGV and the like) and those that a body unblocks itself (a vCPU thread's kick).
 class Thread {
  public:
   // `name` is cut to 15 bytes (pthread_setname_np). Stacks are 256 KiB.
