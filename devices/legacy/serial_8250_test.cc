@@ -298,7 +298,7 @@ TEST(Serial8250, GuestAndHostThreadsMeet) {
   std::thread host([&] {
     while (!stop) {
       port.callback();
-      std::this_thread::yield();
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
     }
   });
   const std::byte rts{kMcrRts};
