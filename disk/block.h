@@ -23,6 +23,7 @@ struct BlockLimits {
   uint64_t max_discard = 0;          // longest discard
   uint64_t max_zero_length = 0;      // longest write-zeroes; 0: unsupported
   bool read_only = false;
+  bool volatile_cache = true;  // completed writes may be lost until a kFlush; false: write-through
 };
 
 enum class BlockOp : uint8_t { kRead, kWrite, kFlush, kDiscard, kWriteZeroes };
@@ -54,7 +55,9 @@ class BlockQueue {
   // Starts whatever Submit() batched: one io_uring_enter, or one pool wake-up.
   virtual void Kick() = 0;
 
-  // Becomes readable when Reap() has something to return; Reap() resets it.
+  // Becomes readable when Reap() has something to return; Reap() resets it, so go on until it
+  // returns null. What Submit() could do at once may be reaped before Kick(), which then spares
+  // the wake-up.
   virtual int completion_event() const = 0;
   virtual BlockRequest* Reap() = 0;  // null when drained
 };
