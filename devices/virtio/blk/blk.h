@@ -16,7 +16,7 @@ namespace skiff::virtio {
 
 struct BlkOptions {
   std::string name = "disk";   // for messages; the threads' name is cut from it
-  std::string serial;          // what the guest sees as the disk's id; at most 20 bytes
+  std::string serial{};        // what the guest sees as the disk's id; at most 20 bytes
   uint16_t queue_count = 1;    // 1 to 64
   uint16_t queue_size = 256;   // a power of two, 4 to 1024
   bool write_through = false;  // no flush command; every write is durable before it is answered
