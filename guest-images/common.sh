@@ -11,6 +11,9 @@ fi
 export SKIFF_CACHE
 readonly cache_root=$SKIFF_CACHE
 
+# mke2fs, sfdisk, modprobe: not every user has their directory in the path.
+PATH=$PATH:/usr/sbin:/sbin
+
 say() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
 
 die() {

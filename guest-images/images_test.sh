@@ -4,7 +4,6 @@ set -euo pipefail
 
 images=guest-images
 source "$images/common.sh"
-PATH=$PATH:/usr/sbin:/sbin
 scratch=$(mktemp -d "${TEST_TMPDIR:-/tmp}/images.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT
 failures=0
