@@ -11,7 +11,7 @@
 #include "devices/doorbell.h"
 #include "devices/irq.h"
 
-namespace skiff {
+namespace skiff::fakes {
 
 // A wire that remembers. Thread-safe.
 class FakeIrqLine final : public IrqLine {
@@ -62,10 +62,10 @@ class FakeMsiController final : public MsiController {
     MutexLock lock(mutex_);
     return route_changes_;
   }
-  // From now on SetMessage() fails.
-  void RefuseMessages() {
+  // From now on SetMessage() fails, or works again.
+  void RefuseMessages(bool refuse) {
     MutexLock lock(mutex_);
-    refuse_ = true;
+    refuse_ = refuse;
   }
 
  private:
@@ -152,4 +152,4 @@ class FakeDoorbellBinder final : public DoorbellBinder {
   bool refuse_ GUARDED_BY(mutex_) = false;
 };
 
-}  // namespace skiff
+}  // namespace skiff::fakes
