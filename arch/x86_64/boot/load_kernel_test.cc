@@ -134,7 +134,8 @@ TEST(LoadPvh, FillsTheStartInfo) {
 TEST(LoadBzImage, InitrdLiesInFreeRamOrIsRefused) {
   const BzImageBuilder sound;
   const GuestRange kernel = At(16 * kMiB, 55 * kMiB);
-  for (const uint64_t memory_mib : {71, 72, 80, 128, 512, 1024, 2048, 3072, 3584, 6144, 16384}) {
+  for (const uint64_t memory_mib :
+       {71u, 72u, 80u, 128u, 512u, 1024u, 2048u, 3072u, 3584u, 6144u, 16384u}) {
     Loading loading(memory_mib * kMiB);
     const Platform& platform = loading.platform;
     for (const uint64_t size : {uint64_t{1}, 4096 * uint64_t{1}, kMiB - 1, kMiB, 9 * kMiB,

@@ -31,23 +31,13 @@ struct Platform {
   // intx_gsis[IntxWire(slot, pin)].
   std::array<uint8_t, 4> intx_gsis = {16, 17, 18, 19};
 
-  bool has_serial = false;   // COM1: ports 0x3f8 to 0x3ff, GSI 4
-  bool has_rtc = false;      // CMOS RTC: ports 0x70 and 0x71, GSI 8
-  bool has_pvpanic = false;  // port 0x505
+  bool has_serial = false;  // COM1: ports 0x3f8 to 0x3ff, GSI 4
+  bool has_rtc = false;     // CMOS RTC: ports 0x70 and 0x71, GSI 8
+  bool has_pvpanic = false;
 };
 
 // How the pins of the slots are wired: slot + pin, modulo 4 (PCI Local Bus 3.0, 2.2.6). `pin`
 // counts from 0 for INTA#.
 constexpr uint32_t IntxWire(uint32_t slot, uint32_t pin) { return (slot + pin) % 4; }
-
-// Registers of the hardware-reduced ACPI model (ACPI 6.4, 4.8.3.7 and 4.8.3.6): writing
-// SLP_EN | SLP_TYP << 2 to the sleep control register, or kAcpiResetValue to the reset register.
-inline constexpr uint16_t kAcpiSleepControlPort = 0x600;
-inline constexpr uint16_t kAcpiSleepStatusPort = 0x601;
-inline constexpr uint16_t kAcpiResetPort = 0x602;
-inline constexpr uint8_t kAcpiResetValue = 1;
-inline constexpr uint8_t kAcpiSleepEnable = 1 << 5;
-inline constexpr uint8_t kAcpiSleepTypeS5 = 5;  // bits 2 to 4 of the sleep control register
-inline constexpr uint16_t kPvpanicPort = 0x505;
 
 }  // namespace skiff::x86_64

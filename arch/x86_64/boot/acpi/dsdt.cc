@@ -1,6 +1,9 @@
 #include "arch/x86_64/boot/acpi/dsdt.h"
 
 #include "arch/x86_64/boot/acpi/resources.h"
+#include "devices/legacy/acpi_ports.h"
+#include "devices/legacy/pvpanic.h"
+#include "devices/legacy/rtc_mc146818_registers.h"
 
 namespace skiff::x86_64::acpi {
 
@@ -54,8 +57,7 @@ aml::Term PciRoot(const Platform& platform) {
 
 // Without this device Linux takes the MCFG table for a firmware bug and ignores it.
 aml::Term ReservedResources(const Platform& platform) {
-  std::vector<aml::Resource> resources = {
-      aml::Ports(kAcpiSleepControlPort, kAcpiResetPort - kAcpiSleepControlPort + 1)};
+  std::vector<aml::Resource> resources = {aml::Ports(kAcpiPortBase, kAcpiPorts)};
   if (!platform.ecam.empty()) resources.push_back(aml::FixedMemory(platform.ecam));
   return aml::Device("MBRD", {
                                  aml::Name("_HID", aml::Id("PNP0C02")),
@@ -77,16 +79,18 @@ aml::Term Rtc() {
   return aml::Device(
       "RTC0", {
                   aml::Name("_HID", aml::Id("PNP0B00")),
-                  aml::Name("_CRS", aml::ResourceTemplate({aml::Ports(0x70, 2), aml::IsaIrq(8)})),
+                  aml::Name("_CRS", aml::ResourceTemplate(
+                                        {aml::Ports(kRtcPortBase, kRtcPorts), aml::IsaIrq(8)})),
               });
 }
 
 aml::Term Pvpanic() {
-  return aml::Device("PEVT",
-                     {
-                         aml::Name("_HID", aml::String("QEMU0001")),
-                         aml::Name("_CRS", aml::ResourceTemplate({aml::Ports(kPvpanicPort, 1)})),
-                     });
+  return aml::Device(
+      "PEVT",
+      {
+          aml::Name("_HID", aml::String("QEMU0001")),
+          aml::Name("_CRS", aml::ResourceTemplate({aml::Ports(kPvpanicPort, kPvpanicPorts)})),
+      });
 }
 
 // ACPI 6.4, 7.4.2 "\_Sx (System States)": the value for the sleep control register, then three

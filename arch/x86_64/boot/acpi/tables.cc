@@ -11,6 +11,8 @@
 #include "arch/x86_64/boot/acpi/format.h"
 #include "arch/x86_64/boot/low_memory.h"
 #include "base/arith.h"
+#include "devices/legacy/acpi_ports.h"
+#include "devices/legacy/rtc_mc146818_registers.h"
 
 namespace skiff::x86_64::acpi {
 
@@ -64,7 +66,7 @@ Bytes MakeDsdt(const Platform& platform) {
   return MakeTable({'D', 'S', 'D', 'T'}, 2, body);  // revision 2: integers of 64 bits
 }
 
-GenericAddress BytePort(uint16_t port) { return {kSystemIo, 8, 0, kByteAccess, port}; }
+GenericAddress BytePort(uint64_t port) { return {kSystemIo, 8, 0, kByteAccess, port}; }
 
 // The hardware-reduced model (ACPI 6.4, 4.1): sleep and reset registers, and neither SCI, PM timer
 // nor PM1 blocks, so that a guest looks for none of them.
@@ -74,6 +76,7 @@ Bytes MakeFadt(const Platform& platform, GuestAddr dsdt) {
   fadt.X_DSDT = dsdt.value();
   fadt.P_LVL2_LAT = 101;  // above 100 and 1000: no C2, no C3
   fadt.P_LVL3_LAT = 1001;
+  fadt.CENTURY = platform.has_rtc ? static_cast<uint8_t>(RtcRegister::kCentury) : uint8_t{0};
   const int no_rtc = platform.has_rtc ? 0 : kCmosRtcNotPresent;
   fadt.IAPC_BOOT_ARCH = static_cast<uint16_t>(kVgaNotPresent | kNoAspmControls | no_rtc);
   fadt.Flags = kWbinvd | kNoFixedPowerButton | kNoFixedSleepButton | kResetRegisterSupported |

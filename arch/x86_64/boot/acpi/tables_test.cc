@@ -144,6 +144,7 @@ TEST(AcpiTables, TooManyCpusAreAnError) {
 TEST(AcpiTables, FadtTellsOfTheClockOnlyIfThereIsOne) {
   Platform platform = SomePlatform();
   EXPECT_EQ(Acpi(platform).Body<FadtBody>("FACP").IAPC_BOOT_ARCH & kCmosRtcNotPresent, 0);
+  EXPECT_EQ(Acpi(platform).Body<FadtBody>("FACP").CENTURY, 0x32);
   platform.has_rtc = false;
   EXPECT_NE(Acpi(platform).Body<FadtBody>("FACP").IAPC_BOOT_ARCH & kCmosRtcNotPresent, 0);
 }
