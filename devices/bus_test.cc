@@ -112,7 +112,7 @@ TEST(Bus, AccessesRunWhileADeviceMoves) {
   const auto reader = [&] {
     while (!stop.load(std::memory_order_relaxed)) {
       EXPECT_TRUE(WriteTo(bus, 0x1004));
-      for (const uint64_t base : {0x2000, 0x3000})
+      for (const uint64_t base : {0x2000U, 0x3000U})
         hits.fetch_add(WriteTo(bus, base + 3), std::memory_order_relaxed);
     }
   };
