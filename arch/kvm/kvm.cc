@@ -81,7 +81,7 @@ int Kvm::Extension(uint32_t capability) const {
 uint32_t Kvm::max_vcpus() const {
   // Kernels without KVM_CAP_MAX_VCPUS mean the recommendation as the limit, and 4 without that
   // (Linux, Documentation/virt/kvm/api.rst, 4.7 "KVM_CREATE_VCPU").
-  for (const uint32_t capability : {KVM_CAP_MAX_VCPUS, KVM_CAP_NR_VCPUS})
+  for (const uint32_t capability : {uint32_t{KVM_CAP_MAX_VCPUS}, uint32_t{KVM_CAP_NR_VCPUS}})
     if (const int count = Extension(capability); count > 0) return static_cast<uint32_t>(count);
   return 4;
 }
