@@ -145,7 +145,7 @@ uint8_t RtcMc146818::Encode(uint8_t index, uint8_t number) const {
   uint8_t flags = 0;
   if (index == Index(RtcRegister::kHours) && !(mode & kRtcB24Hours)) {
     if (number >= 12) flags = kRtcHoursPm;
-    number = number % 12 == 0 ? 12 : number % 12;
+    number = static_cast<uint8_t>((number + 11) % 12 + 1);
   }
   if (!(mode & kRtcBBinary)) number = static_cast<uint8_t>(number / 10 * 16 + number % 10);
   return number | flags;
