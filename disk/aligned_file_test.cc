@@ -36,14 +36,14 @@ TEST_P(AnyAlignment, RandomTransfersMatchAModel) {
       std::make_unique<MemoryFile>(demand.size, Demanding(demand.memory, demand.block)));
   EXPECT_EQ(file.facts().required.block, 1u);
   EXPECT_EQ(file.facts().preferred.block, demand.block);
-  RandomFileOps(file, 600'000, 1, 1).Run(300);
+  RandomFileOps(file, 600'000, 1, 1).Run(100);
 }
 
 TEST_P(AnyAlignment, RandomSectorsMatchAModel) {
   const Demand& demand = GetParam();
   AlignedFile file(
       std::make_unique<MemoryFile>(demand.size, Demanding(demand.memory, demand.block)));
-  RandomFileOps(file, 1 * kMiB, 512, 2).Run(300);
+  RandomFileOps(file, 1 * kMiB, 512, 2).Run(100);
 }
 
 INSTANTIATE_TEST_SUITE_P(, AnyAlignment,

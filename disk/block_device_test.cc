@@ -80,7 +80,7 @@ TEST_P(BlockDevice, RandomSectorsMatchAModel) {
     ASSERT_NE(file, nullptr);
     EXPECT_EQ(file->size(), 1 * kMiB);
     EXPECT_GE(file->facts().preferred.block, GetParam());
-    RandomFileOps(*file, 1 * kMiB, 512, 5).Run(150);
+    RandomFileOps(*file, 1 * kMiB, 512, 5).Run(80);
     ASSERT_TRUE(file->Sync().ok());
   }
 }

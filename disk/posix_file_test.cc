@@ -61,18 +61,18 @@ TEST_P(AnyFile, RandomTransfersMatchAModel) {
   {
     const auto file = Open(path, options);
     ASSERT_NE(file, nullptr);
-    RandomFileOps(*file, 1 * kMiB, place.unit, 3).Run(250);
+    RandomFileOps(*file, 600 * kKiB, place.unit, 3).Run(120);
     ASSERT_TRUE(file->Sync().ok());
   }
   const auto again = Open(path);  // another way in sees the same bytes
-  RandomFileOps(*again, 1 * kMiB, place.unit, 4).Run(50);
+  RandomFileOps(*again, 600 * kKiB, place.unit, 4).Run(30);
 }
 
 INSTANTIATE_TEST_SUITE_P(, AnyFile,
                          testing::Values(Place{"Cached", false, false, 1, 300'000},
-                                         Place{"CachedSectors", false, false, 512, 1 * kMiB},
+                                         Place{"CachedSectors", false, false, 512, 600 * kKiB},
                                          Place{"Direct", false, true, 1, 300'000},
-                                         Place{"DirectSectors", false, true, 512, 1 * kMiB},
+                                         Place{"DirectSectors", false, true, 512, 600 * kKiB},
                                          Place{"DirectEmpty", false, true, 512, 0},
                                          Place{"Tmpfs", true, false, 1, 300'000},
                                          Place{"TmpfsDirect", true, true, 1, 300'000}),
@@ -262,6 +262,30 @@ TEST(ImageLock, OneWriterOrAnyNumberOfReaders) {
   const auto reader = Open(path, reading);
   const auto another = Open(path, reading);
   EXPECT_FALSE(OpenHostFile(path, {}).ok());
+}
+
+// whatever ends the other program.
+TEST(ImageLock, EndsWithItsProcess) {
+  const TempDirectory directory;
+  const std::string path = directory.MakeFile("disk", 4096);
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    const auto file = Open(path);
+    const char byte = 1;
+    if (write(ready[1], &byte, 1) == 1) pause();
+    _exit(0);
+  }
+  char byte = 0;
+  ASSERT_EQ(read(ready[0], &byte, 1), 1);
+  EXPECT_FALSE(OpenHostFile(path, {}).ok());
+  kill(child, SIGKILL);
+  ASSERT_EQ(waitpid(child, nullptr, 0), child);
+  EXPECT_TRUE(OpenHostFile(path, {}).ok());
+  close(ready[0]);
+  close(ready[1]);
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ uint64_t RandomFileOps::Below(uint64_t bound) {
 }
 
 RandomFileOps::Stretch RandomFileOps::RandomStretch() {
-  const uint64_t longest = Below(8) == 0 ? room_ : 16 * kKiB;
+  const uint64_t longest = Below(16) == 0 ? room_ : 16 * kKiB;
   const uint64_t start = AlignDown(Below(room_), unit_);
   const uint64_t length = Below(std::min(longest, room_ - start)) + 1;
   return {start, std::min(AlignUp(length, unit_), room_ - start)};

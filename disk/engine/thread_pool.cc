@@ -119,13 +119,18 @@ bool ThreadPool::MustGrowLocked() {
 }
 
 void ThreadPool::Grow() {
-  const bool started = StartThread().ok();
-  MutexLock lock(mutex_);
-  starting_ = false;
-  if (started) return;
-  // The host has no more threads for us; those that are there do the work.
-  --alive_;
-  --idle_;
+  bool more = true;
+  while (more) {
+    const bool started = StartThread().ok();
+    MutexLock lock(mutex_);
+    starting_ = false;
+    if (!started) {  // the host has no more threads for us; those that are there do the work
+      --alive_;
+      --idle_;
+    }
+    // Others left this to us meanwhile, and may all be stuck in long requests by now.
+    more = started && MustGrowLocked();
+  }
 }
 
 Result<void> ThreadPool::StartThread() {

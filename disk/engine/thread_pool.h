@@ -65,7 +65,7 @@ class ThreadPool {
   // True if more requests wait than threads, and the caller is to start one, unlocked: only one at
   // a time, since short requests are done by fewer threads before many have started.
   bool MustGrowLocked() REQUIRES(mutex_);
-  void Grow() EXCLUDES(mutex_);
+  void Grow() EXCLUDES(mutex_);  // starts one, and then more if they are still needed
   Result<void> StartThread() EXCLUDES(mutex_);
   std::vector<Thread> TakeEndedLocked() REQUIRES(mutex_);
 
