@@ -121,7 +121,7 @@ Pc::~Pc() {
 
 Result<void> Pc::AttachPci() {
   TRY(ports_.Attach(Attachable(pci::PortAccess::kFirstPort, pci::PortAccess::kPorts),
-                    std::make_shared<pci::PortAccess>(pci_)));
+                    std::make_shared<pci::PortAccess>(pci_, events_)));
   return mmio_.Attach(Attachable(kEcamStart, kEcamBytes), std::make_shared<pci::Ecam>(pci_));
 }
 

@@ -328,5 +328,19 @@ TEST_F(PciBus, SurvivesNonsense) {
   EXPECT_TRUE(Answers(kSecond));
 }
 
+// The way of Linux's reboot=pci: the full-reset bits first, then RST_CPU.
+TEST(ResetControl, RisingResetBitResetsOnceAndConfigAccessesDoNot) {
+  GuestPci guest;
+  guest.Out(0xcf9, 1, 0x02);
+  guest.PortConfig(0, 0, 4);
+  guest.Out(0xcf8, 4, 0x80000600);  // covers 0xcf9 as part of a dword
+  EXPECT_EQ(guest.resets(), 0);
+  guest.Out(0xcf9, 1, 0x06);
+  EXPECT_EQ(guest.resets(), 1);
+  EXPECT_EQ(guest.In(0xcf9, 1), 0x06u);
+  guest.Out(0xcf9, 1, 0x0e);
+  EXPECT_EQ(guest.resets(), 1);
+}
+
 }  // namespace
 }  // namespace skiff::pci

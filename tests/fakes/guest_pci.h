@@ -11,6 +11,7 @@
 
 #include "base/endian.h"
 #include "devices/bus.h"
+#include "devices/guest_events.h"
 #include "devices/pci/ecam.h"
 #include "devices/pci/port_access.h"
 #include "devices/pci/root.h"
@@ -37,7 +38,7 @@ class GuestPci {
                pci::IntxWire{wires_[2], kFirstLineNumber + 2},
                pci::IntxWire{wires_[3], kFirstLineNumber + 3}}),
         ecam_(std::make_shared<pci::Ecam>(root_)),
-        port_access_(std::make_shared<pci::PortAccess>(root_)) {
+        port_access_(std::make_shared<pci::PortAccess>(root_, events_)) {
     attached_ =
         mmio_.Attach(Place(kEcam, pci::Ecam::kBytes), ecam_).ok() &&
         ports_.Attach(Place(pci::PortAccess::kFirstPort, pci::PortAccess::kPorts), port_access_)
@@ -48,6 +49,7 @@ class GuestPci {
   Bus& mmio() { return mmio_; }
   pci::Root& root() { return root_; }
   FakeIrqLine& wire(size_t index) { return wires_[index]; }
+  int resets() const { return events_.resets; }
 
   static BusRange Place(uint64_t start, uint64_t length) {
     return BusRange::Make(Position<BusSpace>(start), length).value();
@@ -101,6 +103,12 @@ class GuestPci {
     bus.Write(address, std::span(bytes).first(size));
   }
 
+  struct Events final : GuestEvents {
+    void OnGuestEvent(GuestEvent event) override { resets += event == GuestEvent::kReset; }
+    int resets = 0;
+  };
+
+  Events events_;
   std::array<FakeIrqLine, pci::kIntxWires> wires_;
   Bus mmio_;
   Bus ports_;
