@@ -11,6 +11,19 @@ std::string SerialOf(const DiskConfig& disk, size_t index) {
   return disk.serial.empty() ? "skiff-disk" + std::to_string(index) : disk.serial;
 }
 
+// A write-through cache shows as one: the guest then sends no flushes in vain.
+bool IsWriteThrough(CacheMode cache) {
+  return cache == CacheMode::kWritethrough || cache == CacheMode::kDirectsync;
+}
+
+Result<std::unique_ptr<virtio::Blk>> OpenBlk(const DiskConfig& disk, size_t index) {
+  std::unique_ptr<BlockBackend> backend = TRY(OpenDisk(disk.open));
+  return virtio::Blk::Make(std::move(backend),
+                           {.name = "disk" + std::to_string(index),
+                            .serial = SerialOf(disk, index),
+                            .write_through = IsWriteThrough(disk.open.cache)});
+}
+
 }  // namespace
 
 Result<std::vector<const virtio::Blk*>> AddDevices(const Config& config, CharacterPort& console,
@@ -21,9 +34,7 @@ Result<std::vector<const virtio::Blk*>> AddDevices(const Config& config, Charact
   TRY(machine.AddPanicDevice());
   std::vector<const virtio::Blk*> disks;
   for (const DiskConfig& disk : config.disks) {
-    auto backend = TRY(OpenDisk(disk.open));
-    auto blk = std::make_unique<virtio::Blk>(std::move(backend),
-                                             virtio::BlkOptions{SerialOf(disk, disks.size())});
+    std::unique_ptr<virtio::Blk> blk = TRY(OpenBlk(disk, disks.size()));
     disks.push_back(blk.get());
     TRY(machine.AddVirtio(std::move(blk)));
   }

@@ -87,9 +87,14 @@ Result<void> ApplyDiskOption(std::string_view item, DiskConfig& disk) {
   } else if (key == "readonly") {
     disk.open.read_only = TRY(ParseSwitch(key, value));
   } else if (key == "format") {
-    disk.open.format = TRY(ParseDiskFormat(value));
+    disk.open.format = ParseImageFormat(value);
+    if (!disk.open.format) return Invalid("format=" + std::string(value) + ": say raw or qcow2");
   } else if (key == "cache") {
-    disk.open.cache = TRY(ParseCacheMode(value));
+    const auto cache = ParseCacheMode(value);
+    if (!cache)
+      return Invalid("cache=" + std::string(value) +
+                     ": say writeback, none, writethrough, directsync or unsafe");
+    disk.open.cache = *cache;
   } else if (key == "serial") {
     if (value.empty() || value.size() > 20) return Invalid("serial= takes 1 to 20 characters");
     disk.serial = value;

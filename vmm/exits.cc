@@ -1,6 +1,7 @@
 #include "vmm/exits.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "base/overloaded.h"
 
@@ -12,6 +13,16 @@ void Access(Bus& bus, uint64_t address, bool is_write, std::span<std::byte> data
     bus.Write(address, data);
   } else if (!bus.Read(address, data)) {
     std::fill(data.begin(), data.end(), std::byte{0xff});
+  }
+}
+
+// KVM reports an access that crosses a page as what is left of it, 3 bytes say; devices know 1, 2,
+// 4 and 8 only, so it arrives as the largest of these, one after the other.
+void HandleMmio(const kvm::MmioExit& exit, Bus& mmio) {
+  for (size_t done = 0; done < exit.data.size();) {
+    const size_t width = std::bit_floor(exit.data.size() - done);
+    Access(mmio, exit.address + done, exit.is_write, exit.data.subspan(done, width));
+    done += width;
   }
 }
 
@@ -33,7 +44,7 @@ std::optional<Outcome> HandleExit(const kvm::Exit& exit, Bus& ports, Bus& mmio) 
                           return std::nullopt;
                         },
                         [&](const kvm::MmioExit& access) -> Answer {
-                          Access(mmio, access.address, access.is_write, access.data);
+                          HandleMmio(access, mmio);
                           return std::nullopt;
                         },
                         [](const kvm::InterruptedExit&) -> Answer { return std::nullopt; },

@@ -153,7 +153,7 @@ Result<Command> ParseCommandLine(int argc, const char* const* argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
-    return Command(PrintText{run->parsed() ? run->help("skiff run") : app.help()});
+    return Command(PrintText{run->parsed() ? run->help("skiff") : app.help()});
   } catch (const CLI::CallForVersion&) {
     return Command(PrintText{VersionText()});
   } catch (const CLI::ParseError& error) {
