@@ -4,7 +4,7 @@
 source "$(dirname "$0")/source_root.sh"
 
 needs_readme() {
-  project_files '*.h' '*.cc' '*.sh' | xargs -n1 dirname | sort -u
+  project_files '*.h' '*.cc' | xargs -n1 dirname | sort -u
 }
 
 while read -r folder; do
