@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -33,7 +34,15 @@ int Run(const Config& config) {
   return ExitStatus(outcome);
 }
 
+// A descriptor that we open must not become standard input, output or error because the caller
+// closed them.
+void FillStandardDescriptors() {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd)
+    if (fcntl(fd, F_GETFD) < 0) open("/dev/null", O_RDWR);
+}
+
 int Main(int argc, const char* const* argv) {
+  FillStandardDescriptors();
   const Result<Command> command = ParseCommandLine(argc, argv);
   if (!command.ok()) {
     LogError(command.error().message());

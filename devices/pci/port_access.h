@@ -27,7 +27,10 @@ class PortAccess final : public BusDevice {
   void Read(uint64_t offset, std::span<std::byte> data) override;
   void Write(uint64_t offset, std::span<const std::byte> data) override;
 
-  void Reset() { address_.store(0); }
+  void Reset() {
+    address_.store(0);
+    reset_control_.store(0);
+  }
 
  private:
   void WriteResetControl(uint8_t value);
