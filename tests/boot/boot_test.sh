@@ -28,7 +28,7 @@ export GTEST_TOTAL_SHARDS=${TEST_TOTAL_SHARDS:-1} GTEST_SHARD_INDEX=${TEST_SHARD
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 status=0
-"$runfiles/tests/lab/run" --timeout 1500 --out "$out" -- \
+"$runfiles/tests/lab/run" --timeout 2700 --out "$out" -- \
   "$runfiles/tests/boot/boot_cases" --gtest_output="xml:$out/cases.xml" \
   ${TESTBRIDGE_TEST_ONLY:+--gtest_filter="$TESTBRIDGE_TEST_ONLY"} "$@" || status=$?
 [ ! -f "$out/cases.xml" ] || [ -z "${XML_OUTPUT_FILE:-}" ] || cp "$out/cases.xml" "$XML_OUTPUT_FILE"
