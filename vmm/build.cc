@@ -18,10 +18,9 @@ bool IsWriteThrough(CacheMode cache) {
 
 Result<std::unique_ptr<virtio::Blk>> OpenBlk(const DiskConfig& disk, size_t index) {
   std::unique_ptr<BlockBackend> backend = TRY(OpenDisk(disk.open));
-  return virtio::Blk::Make(std::move(backend),
-                           {.name = "disk" + std::to_string(index),
-                            .serial = SerialOf(disk, index),
-                            .write_through = IsWriteThrough(disk.open.cache)});
+  return virtio::Blk::Make(std::move(backend), {.name = "disk" + std::to_string(index),
+                                                .serial = SerialOf(disk, index),
+                                                .write_through = IsWriteThrough(disk.open.cache)});
 }
 
 }  // namespace
