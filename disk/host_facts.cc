@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstdlib>
 #include <memory>
@@ -97,6 +98,14 @@ bool ReadsAt(int fd, std::byte* memory, uint32_t length) {
   return pread(fd, memory, length, 0) >= 0;
 }
 
+// Whether direct I/O works at all. Some file systems (overlayfs over one without it) let O_DIRECT
+// be set and refuse every transfer.
+bool AcceptsPages(int fd) {
+  const std::unique_ptr<void, void (*)(void*)> page(std::aligned_alloc(kPage, kPage), std::free);
+  return page == nullptr || ReadsAt(fd, static_cast<std::byte*>(page.get()), kPage) ||
+         errno != EINVAL;
+}
+
 }  // namespace
 
 Result<HostFacts> AskHost(int fd) {
@@ -122,6 +131,7 @@ std::optional<Alignment> DirectAlignment(int fd, const HostFacts& facts) {
   if (no_direct_io) return std::nullopt;
   if (facts.block_device) return Alignment{facts.logical_block, facts.logical_block};
   if (const auto found = ProbeDirectAlignment(fd)) return found;
+  if (!AcceptsPages(fd)) return std::nullopt;
   return Alignment{kPage, kPage};
 }
 
