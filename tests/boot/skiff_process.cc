@@ -85,6 +85,7 @@ int Reap(int pid) {
 Finished RunToEnd(const Launch& launch) {
   Pipe out;
   Pipe err;
+  if (!launch.read_stdout) fcntl(out.write_end, F_SETPIPE_SZ, 4096);  // full soon
   Finished result;
   const Clock::time_point start = Clock::now();
   const int pid = fork();
