@@ -6,10 +6,12 @@
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <csignal>
 #include <cstddef>
 #include <ctime>
@@ -77,18 +79,46 @@ struct Stop {
   }
 };
 
-Result<Stop> NextStop() {
-  int status = 0;
-  const int task = waitpid(-1, &status, __WALL);
-  if (task < 0) return Error::FromErrno("waiting for the traced process");
-  return Stop{task, status};
+// Interrupts a blocking call every second, so that it can look at the clock.
+class Ticks {
+ public:
+  Ticks() {
+    struct sigaction action {};
+    action.sa_handler = [](int) {};  // without SA_RESTART
+    sigaction(SIGALRM, &action, &before_);
+    Every(1);
+  }
+  ~Ticks() {
+    Every(0);
+    sigaction(SIGALRM, &before_, nullptr);
+  }
+  Ticks(const Ticks&) = delete;
+  Ticks& operator=(const Ticks&) = delete;
+
+ private:
+  static void Every(time_t seconds) {
+    const itimerval period{{seconds, 0}, {seconds, 0}};
+    setitimer(ITIMER_REAL, &period, nullptr);
+  }
+  struct sigaction before_ {};
+};
+
+Result<Stop> NextStop(Clock::time_point deadline) {
+  const Ticks ticks;
+  while (true) {
+    int status = 0;
+    const int task = waitpid(-1, &status, __WALL);
+    if (task >= 0) return Stop{task, status};
+    if (errno != EINTR) return Error::FromErrno("waiting for the traced process");
+    if (Clock::now() >= deadline) return Invalid("time is over before the first KVM_RUN");
+  }
 }
 
 // The process of `pid` stands in its SIGSTOP. Follows it and all that it starts.
-Result<std::chrono::nanoseconds> Follow(int pid) {
+Result<std::chrono::nanoseconds> Follow(int pid, Clock::time_point deadline) {
   std::optional<std::chrono::nanoseconds> at_exec;
   while (true) {
-    const Stop stop = TRY(NextStop());
+    const Stop stop = TRY(NextStop(deadline));
     if (stop.is_end()) {
       if (stop.task == pid) return Invalid("the process ended before its first KVM_RUN");
       continue;
@@ -108,20 +138,22 @@ void End(Process& process) {
   process.Reaped();
 }
 
-Result<std::chrono::nanoseconds> Trace(int pid) {
-  const Stop first = TRY(NextStop());
+Result<std::chrono::nanoseconds> Trace(int pid, std::chrono::seconds limit) {
+  const Clock::time_point deadline = Clock::now() + limit;
+  const Stop first = TRY(NextStop(deadline));
   if (first.is_end()) return Invalid("the process cannot be traced");
   if (ptrace(PTRACE_SETOPTIONS, pid, nullptr, reinterpret_cast<void*>(kTraceOptions)) != 0)
     return Error::FromErrno("tracing the process");
   ptrace(PTRACE_CONT, pid, nullptr, nullptr);
-  return Follow(pid);
+  return Follow(pid, deadline);
 }
 
 }  // namespace
 
-Result<std::chrono::nanoseconds> CpuTimeToFirstKvmRun(const std::vector<std::string>& command) {
+Result<std::chrono::nanoseconds> CpuTimeToFirstKvmRun(const std::vector<std::string>& command,
+                                                      std::chrono::seconds limit) {
   Process process = TRY(Process::Start(command, WaitForTracerAndFilter));
-  auto time = Trace(process.pid());
+  auto time = Trace(process.pid(), limit);
   End(process);
   return time;
 }

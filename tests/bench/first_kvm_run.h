@@ -13,7 +13,9 @@ namespace skiff::bench {
 //
 // A seccomp filter stops the process at exactly that ioctl, before it happens, and nowhere else;
 // so what is measured runs undisturbed but for a stop at each new thread. An error if the process
-// ends without a KVM_RUN. Nothing bounds the time; the lab does. No other child may live.
-Result<std::chrono::nanoseconds> CpuTimeToFirstKvmRun(const std::vector<std::string>& command);
+// ends without a KVM_RUN, or comes to none within `limit`. No other child may live. Takes SIGALRM
+// meanwhile.
+Result<std::chrono::nanoseconds> CpuTimeToFirstKvmRun(const std::vector<std::string>& command,
+                                                      std::chrono::seconds limit);
 
 }  // namespace skiff::bench

@@ -41,7 +41,7 @@ void Pretend(std::string_view mode) {
 
 std::chrono::nanoseconds MeasuredIn(const char* mode) {
   setenv(kMode, mode, 1);
-  const auto time = CpuTimeToFirstKvmRun({"/proc/self/exe"});
+  const auto time = CpuTimeToFirstKvmRun({"/proc/self/exe"}, 60s);
   unsetenv(kMode);
   if (time.ok()) return time.value();
   ADD_FAILURE() << time.error().message();
@@ -59,14 +59,20 @@ TEST(CpuTimeToFirstKvmRun, CountsThreadsThatHaveEnded) { EXPECT_GE(MeasuredIn("t
 
 TEST(CpuTimeToFirstKvmRun, SaysThatThereWasNone) {
   setenv(kMode, "nothing", 1);
-  const auto time = CpuTimeToFirstKvmRun({"/proc/self/exe"});
+  const auto time = CpuTimeToFirstKvmRun({"/proc/self/exe"}, 60s);
   unsetenv(kMode);
   ASSERT_FALSE(time.ok());
   EXPECT_NE(time.error().message().find("before its first KVM_RUN"), std::string::npos);
 }
 
 TEST(CpuTimeToFirstKvmRun, SaysThatTheProgramIsMissing) {
-  EXPECT_FALSE(CpuTimeToFirstKvmRun({"/no/such/program"}).ok());
+  EXPECT_FALSE(CpuTimeToFirstKvmRun({"/no/such/program"}, 60s).ok());
+}
+
+TEST(CpuTimeToFirstKvmRun, HasALimit) {
+  const auto time = CpuTimeToFirstKvmRun({"sleep", "60"}, 1s);
+  ASSERT_FALSE(time.ok());
+  EXPECT_NE(time.error().message().find("time is over"), std::string::npos);
 }
 
 // Runs before main().
