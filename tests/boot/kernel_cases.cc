@@ -53,7 +53,7 @@ TEST(Initrd, Of300MiBArrivesWholeByPvh) {
 
 TEST(Initrd, ThatDoesNotFitIsRefusedWithBothSizes) {
   const Finished finished = Boot({.initrd = PaddedInitrd("200"), .options = {"-m", "128M"}});
-  ExpectEnd(finished, 125, {"128", "--memory"});
+  ExpectEnd(finished, 125, {"203 MiB", "128 MiB", "give it at least"});
   EXPECT_TRUE(finished.out.empty());
 }
 
