@@ -16,17 +16,24 @@ for flavour in 6.1-amd64 6.1-cloud-amd64 6.12-amd64 6.12-cloud-amd64; do
 done
 BOOT_PADDED_200=$("$images/tiny" --pad 200M)
 BOOT_PADDED_300=$("$images/tiny" --pad 300M)
-BOOT_DEBIAN_RAW=$("$images/debian" --format raw)
-BOOT_DEBIAN_PARTITIONED=$("$images/debian" --format raw --partitioned)
-BOOT_DEBIAN_VMLINUZ=$(dirname "$BOOT_DEBIAN_RAW")/vmlinuz
-BOOT_DEBIAN_INITRD=$(dirname "$BOOT_DEBIAN_RAW")/initrd.img
+debian=$("$images/debian" --format raw)
+partitioned=$("$images/debian" --format raw --partitioned)
+BOOT_DEBIAN_VMLINUZ=$(dirname "$debian")/vmlinuz
+BOOT_DEBIAN_INITRD=$(dirname "$debian")/initrd.img
+
+# Guests write to copies, in the folder that the lab shares: elsewhere the first write would copy
+# the whole image into the lab's memory.
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
+cp --sparse=always "$debian" "$out/debian.raw"
+cp --sparse=always "$partitioned" "$out/partitioned.raw"
+BOOT_DEBIAN_RAW=$out/debian.raw
+BOOT_DEBIAN_PARTITIONED=$out/partitioned.raw
 export "${!BOOT_@}"
 
 export GTEST_TOTAL_SHARDS=${TEST_TOTAL_SHARDS:-1} GTEST_SHARD_INDEX=${TEST_SHARD_INDEX:-0}
 [ -z "${TEST_SHARD_STATUS_FILE:-}" ] || touch "$TEST_SHARD_STATUS_FILE"
 
-out=$(mktemp -d)
-trap 'rm -rf "$out"' EXIT
 status=0
 "$runfiles/tests/lab/run" --timeout 2700 --out "$out" -- \
   "$runfiles/tests/boot/boot_cases" --gtest_output="xml:$out/cases.xml" \
