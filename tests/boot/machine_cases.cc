@@ -55,18 +55,17 @@ TEST(TooLittleMemory, IsSaidPlainly) {
   }
 }
 
-// P-05: the guest probes nothing that is not there.
+// P-05: the guest probes nothing that is not there, and believes the tables. The brackets keep the
+// pattern, which is part of the kernel line, from finding itself.
 TEST(Platform, NothingIsProbedInVain) {
   const Finished finished =
-      Boot({.append = "",
-            .script = "dmesg | grep -iE 'broken|not accessible|timed.out|soft.lockup'",
+      Boot({.script = "dmesg | grep -iE \"i8042: [p]robing|[b]roken|not [a]ccessible|[t]imed out|"
+                      "MCFG.*[n]ot|IO-APIC [t]imer|ACPI.* [e]rror|[f]irmware bug\"",
             .options = {"-m", "256M", "-c", "2"}});
   ExpectEnd(finished, 0, {"powered off"});
-  EXPECT_NE(finished.out.find("skiff-tiny: status 1"), std::string::npos) << finished.out;
-  for (const char* bad : {"i8042: No controller", "i8042: PNP", "rtc_cmos: probe", "MCFG: not",
-                          "not reserved in", "IO-APIC timer bug", "ACPI BIOS Error", "ACPI Error"})
-    EXPECT_EQ(finished.out.find(bad), std::string::npos) << bad << "\n" << finished.out;
-  EXPECT_NE(finished.out.find("rtc_cmos"), std::string::npos) << "the RTC is found";
+  EXPECT_NE(finished.out.find("skiff-tiny: status 1"), std::string::npos)
+      << "grep found something:\n"
+      << finished.out;
 }
 
 TEST(Platform, ClockShowsTheRealTime) {
