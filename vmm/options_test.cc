@@ -14,7 +14,7 @@ Result<Command> Parse(std::vector<const char*> words) {
   return ParseCommandLine(static_cast<int>(words.size()), words.data());
 }
 
-Config Run(std::vector<const char*> words) {
+Config RunWords(std::vector<const char*> words) {
   words.insert(words.begin(), "run");
   auto command = Parse(words);
   if (!command.ok()) {
@@ -25,8 +25,8 @@ Config Run(std::vector<const char*> words) {
 }
 
 TEST(Options, KvmtoolsShortOptions) {
-  const Config config = Run({"-k", "vmlinuz", "-i", "initrd", "-p", "quiet splash", "-d", "a.raw",
-                             "-d", "b.raw,readonly=on", "-c", "4", "-m", "1024"});
+  const Config config = RunWords({"-k", "vmlinuz", "-i", "initrd", "-p", "quiet splash", "-d",
+                                  "a.raw", "-d", "b.raw,readonly=on", "-c", "4", "-m", "1024"});
   EXPECT_EQ(config.kernel, "vmlinuz");
   EXPECT_EQ(config.initrd, "initrd");
   EXPECT_EQ(config.append, "quiet splash");
@@ -37,9 +37,9 @@ TEST(Options, KvmtoolsShortOptions) {
 }
 
 TEST(Options, LongOptionsAndTheirSynonyms) {
-  const Config config = Run({"--kernel=k", "--params", "a=1", "--append=-- sh -c true", "--mem",
-                             "2G", "--name", "vm1", "--timeout=90", "--console", "file:log",
-                             "--on-reboot=restart", "--log-level=debug"});
+  const Config config = RunWords({"--kernel=k", "--params", "a=1", "--append=-- sh -c true",
+                                  "--mem", "2G", "--name", "vm1", "--timeout=90", "--console",
+                                  "file:log", "--on-reboot=restart", "--log-level=debug"});
   EXPECT_EQ(config.append, "a=1 -- sh -c true");
   EXPECT_EQ(config.memory_bytes, 2 * kGiB);
   EXPECT_EQ(config.name, "vm1");
