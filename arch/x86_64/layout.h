@@ -14,8 +14,6 @@ namespace skiff::x86_64 {
 // below. RAM also lies under 640 KiB..1 MiB; E820 reports that part as reserved.
 inline constexpr uint64_t kLowRamLimit = 3 * kGiB;
 inline constexpr uint64_t kHighRamStart = 4 * kGiB;
-inline constexpr uint64_t kLegacyHoleStart = 0xA0000;  // end of conventional memory
-inline constexpr uint64_t kLegacyHoleEnd = 0x100000;
 
 // The hole: PCI's 32-bit window, its configuration space, then what the CPU decodes.
 inline constexpr uint64_t kPciWindowStart = kLowRamLimit;
@@ -51,7 +49,6 @@ inline constexpr uint16_t kCmosPorts = 2;
 inline constexpr uint32_t kPitIrq = 0;
 inline constexpr uint32_t kPitIoApicPin = 2;
 inline constexpr uint32_t kCom1Gsi = 4;
-inline constexpr uint32_t kRtcGsi = 8;
 inline constexpr uint32_t kPciIntxFirstGsi = 16;  // INTA of device 0; four lines, swizzled
 inline constexpr uint32_t kPciIntxLines = 4;
 inline constexpr uint32_t kIoApicPins = 24;
