@@ -39,11 +39,17 @@ struct Pipe {
   dup2(null, STDIN_FILENO);
   dup2(out.write_end, STDOUT_FILENO);
   dup2(err.write_end, STDERR_FILENO);
-  if (launch.user_id != 0 && setuid(launch.user_id) != 0) _exit(126);
   std::vector<char*> words;
   for (const std::string& word : launch.arguments) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
-  execvp(words[0], words.data());
+  if (launch.user_id == 0) {
+    execvp(words[0], words.data());
+  } else {
+    // Opened as root: the checkout may lie below a directory that the other user can't pass.
+    const int program = open(words[0], O_RDONLY | O_CLOEXEC);
+    if (setuid(launch.user_id) != 0) _exit(126);
+    fexecve(program, words.data(), environ);
+  }
   _exit(127);
 }
 
