@@ -25,8 +25,6 @@ BOOT_DEBIAN_INITRD=$(dirname "$debian")/initrd.img
 # the whole image into the lab's memory.
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
-cp --sparse=always "$debian" "$out/debian.raw"
-cp --sparse=always "$partitioned" "$out/partitioned.raw"
 BOOT_DEBIAN_RAW=$out/debian.raw
 BOOT_DEBIAN_PARTITIONED=$out/partitioned.raw
 export "${!BOOT_@}"
@@ -34,10 +32,11 @@ export "${!BOOT_@}"
 export GTEST_TOTAL_SHARDS=${TEST_TOTAL_SHARDS:-1} GTEST_SHARD_INDEX=${TEST_SHARD_INDEX:-0}
 [ -z "${TEST_SHARD_STATUS_FILE:-}" ] || touch "$TEST_SHARD_STATUS_FILE"
 
-status=0
-"$runfiles/tests/lab/run" --timeout 2700 --out "$out" -- \
-  "$runfiles/tests/boot/boot_cases" --gtest_output="xml:$out/cases.xml" \
-  ${TESTBRIDGE_TEST_ONLY:+--gtest_filter="$TESTBRIDGE_TEST_ONLY"} "$@" || status=$?
-[ ! -f "$out/cases.xml" ] || [ -z "${XML_OUTPUT_FILE:-}" ] || cp "$out/cases.xml" "$XML_OUTPUT_FILE"
-[ "$(cat "$out/lab-status")" = "exited 0" ] || echo "lab: $(cat "$out/lab-status")" >&2
-exit "$status"
+run_cases() {
+  cp --sparse=always "$debian" "$BOOT_DEBIAN_RAW"
+  cp --sparse=always "$partitioned" "$BOOT_DEBIAN_PARTITIONED"
+  "$runfiles/tests/lab/run" --timeout 2700 --out "$out" -- \
+    "$runfiles/tests/boot/boot_cases" --gtest_output="xml:$out/cases.xml" \
+    ${TESTBRIDGE_TEST_ONLY:+--gtest_filter="$TESTBRIDGE_TEST_ONLY"} "$@"
+}
+source "$runfiles/tests/boot/in_lab.sh"
