@@ -106,6 +106,12 @@ broken_lab() {
   # A machine too small for its kernel: QEMU starts, the kernel does not.
   LAB_BOOT_LIMIT=5 lab small --accel lab --memory 48M --timeout 1 -- true
   expect "a machine that does not boot gives 125" "125 lab-failed" "$rc ${status%% *}"
+  # A processor that does nothing but its own loop, as one that hangs.
+  LAB_BOOT_LIMIT=20 lab hung --accel lab -- sh -c '
+    echo -1 >/proc/sys/kernel/sched_rt_runtime_us
+    exec chrt --fifo 99 taskset --cpu-list 1 sh -c "while :; do :; done"'
+  expect "a processor that hangs gives 125" "125 lab-failed the machine hung" \
+    "$rc $(cut -d: -f1 <<<"$status")"
   lab usage --accel nonsense -- true
   expect "wrong options give 125" "125 lab-failed" "$rc ${status%% *}"
   rc=0

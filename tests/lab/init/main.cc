@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "tests/lab/init/files.h"
+#include "tests/lab/init/heartbeat.h"
 #include "tests/lab/init/job.h"
 #include "tests/lab/init/kernel_log.h"
 #include "tests/lab/init/modules.h"
@@ -56,6 +57,7 @@ Result<std::string> RunJob() {
   TRY(Prepare(job));
   const UniqueFd out = TRY(OpenPort("out"));
   const UniqueFd err = TRY(OpenPort("err"));
+  const Heartbeat heartbeat(TRY(OpenPort("beat")));
   LogStep("starting the job");
   Supervisor supervisor(Reach::kWholeMachine);
   const Outcome outcome = TRY(supervisor.Run(job, {out.get(), err.get()}));
