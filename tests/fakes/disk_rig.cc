@@ -30,24 +30,35 @@ void DiskRig::Restart() {
 }
 
 std::optional<DiskOutcome> DiskRig::Run(std::span<const DriverBuffer> buffers) {
+  MarkUnanswered(buffers);
   queue().Add(buffers);
   return Await(buffers);
 }
 
 std::optional<DiskOutcome> DiskRig::RunIndirect(std::span<const DriverBuffer> buffers) {
+  MarkUnanswered(buffers);
   queue().AddIndirect(buffers);
   return Await(buffers);
 }
 
-std::optional<DiskOutcome> DiskRig::Await(std::span<const DriverBuffer> buffers) {
+std::optional<GuestAddr> DiskRig::StatusByte(std::span<const DriverBuffer> buffers) const {
   const DriverBuffer& last = buffers.back();
   const GuestAddr status = last.address + (uint64_t{last.length} - 1);
-  const bool has_status = last.writable && last.length != 0 && status < ram.end();
-  if (has_status) ram.Store(status, uint8_t{0xff});
+  if (!last.writable || last.length == 0 || status >= ram.end()) return std::nullopt;
+  return status;
+}
+
+// Before the device may see the request.
+void DiskRig::MarkUnanswered(std::span<const DriverBuffer> buffers) {
+  if (const auto status = StatusByte(buffers)) ram.Store(*status, kUnanswered);
+}
+
+std::optional<DiskOutcome> DiskRig::Await(std::span<const DriverBuffer> buffers) {
   if (queue().NeedsKick()) Kick();
   const auto used = WaitForAnswer();
   if (!used) return std::nullopt;
-  return DiskOutcome{.status = has_status ? ram.Load<uint8_t>(status) : uint8_t{0xff},
+  const auto status = StatusByte(buffers);
+  return DiskOutcome{.status = status ? ram.Load<uint8_t>(*status) : kUnanswered,
                      .length = used->length};
 }
 

@@ -26,9 +26,11 @@ struct DiskRigOptions {
   uint64_t ram_bytes = 16 * 1024 * 1024;
 };
 
+inline constexpr uint8_t kUnanswered = 0xff;  // as a status: nobody wrote one
+
 struct DiskOutcome {
-  uint8_t status = 0xff;  // 0xff: nobody wrote one
-  uint32_t length = 0;    // as the used ring has it
+  uint8_t status = kUnanswered;
+  uint32_t length = 0;  // as the used ring has it
   bool operator==(const DiskOutcome&) const = default;
 };
 
@@ -74,6 +76,8 @@ class DiskRig {
   uint64_t features = 0;  // accepted
 
  private:
+  std::optional<GuestAddr> StatusByte(std::span<const DriverBuffer> buffers) const;
+  void MarkUnanswered(std::span<const DriverBuffer> buffers);
   std::optional<DiskOutcome> Await(std::span<const DriverBuffer> buffers);
 
   std::vector<std::unique_ptr<DriverQueue>> queues_;
