@@ -9,8 +9,13 @@ uint64_t LengthOf(const ReadStep& step) {
                         [](const ReadFile& s) { return s.source.length(); },
                         [](const ReadZeroes& s) { return s.length; },
                         [](const ReadBelow& s) { return s.range.length(); },
+                        [](const ReadEncoded& s) { return s.length; },
                     },
                     step);
+}
+
+Result<std::shared_ptr<const std::vector<std::byte>>> Image::Decode(const ReadEncoded& /*step*/) {
+  return Invalid("this format has no compressed clusters");
 }
 
 }  // namespace skiff

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <variant>
+#include <vector>
 
 #include "base/result.h"
 #include "disk/block.h"
@@ -23,7 +24,12 @@ struct ReadZeroes {
 struct ReadBelow {  // from the backing image; what lies past its end reads as zeroes
   DiskRange range;
 };
-using ReadStep = std::variant<ReadFile, ReadZeroes, ReadBelow>;
+struct ReadEncoded {  // from a cluster that is stored compressed: Image::Decode() knows it
+  FileRange source;
+  uint64_t offset;  // of the wanted bytes in the decoded cluster
+  uint64_t length;
+};
+using ReadStep = std::variant<ReadFile, ReadZeroes, ReadBelow, ReadEncoded>;
 
 uint64_t LengthOf(const ReadStep& step);
 
@@ -57,7 +63,7 @@ struct FillStep {
 struct WritePlan {
   uint64_t covers = 0;                             // bytes: the payload's total, more than 0
   StaticVector<FileRange, kStepsPerPlan> payload;  // where the guest's bytes go, in disk order
-  StaticVector<FillStep, kStepsPerPlan> fills;
+  std::vector<FillStep> fills;                     // none where clusters are in place already
   std::shared_ptr<const void> lease;
   std::unique_ptr<PendingLink> link;  // null if the clusters are in place already
 
@@ -81,9 +87,18 @@ class Image {
   // has no fills and no link.
   virtual std::optional<WritePlan> TryPrepareWrite(DiskRange range) = 0;
 
+  // The whole content of a compressed cluster that a plan names, while its lease lives.
+  virtual Result<std::shared_ptr<const std::vector<std::byte>>> Decode(const ReadEncoded& step);
+
+  // Discard() and WriteZeroes() take ranges of whole units (bytes; a power of two), except that one
+  // may end with the disk. kUnsupported from WriteZeroes(): zeroes must be written there.
+  virtual uint64_t clear_unit() const { return 1; }
   virtual Result<void> Discard(DiskRange range) = 0;
   virtual Result<void> WriteZeroes(DiskRange range, bool may_unmap) = 0;
   virtual Result<void> Flush() = 0;
+  // Flushes and leaves the file tidy; once, when no request is in flight and no plan alive. Without
+  // it the image is as after a crash: nothing flushed is lost.
+  virtual Result<void> Close() { return limits().read_only ? Result<void>() : Flush(); }
   virtual Result<BlockStatus> Status(DiskRange range) = 0;
 };
 

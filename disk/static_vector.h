@@ -19,6 +19,7 @@ class StaticVector {
   size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
   bool full() const { return size_ == N; }
+  T& back() { return values_[size_ - 1]; }  // not of an empty one
   const T& operator[](size_t index) const { return values_[index]; }
   const T* begin() const { return values_.data(); }
   const T* end() const { return values_.data() + size_; }

@@ -54,12 +54,21 @@ Result<void> ReadFromBelow(Image& image, DiskRange range, IovecCursor& out) {
   return {};
 }
 
+Result<void> ReadDecoded(Image& image, const ReadEncoded& step, IovecCursor& out) {
+  const auto cluster = TRY(image.Decode(step));
+  if (step.offset > cluster->size() || step.length > cluster->size() - step.offset)
+    return Corrupt("a compressed cluster is shorter than it should be");
+  out.CopyIn(std::span(*cluster).subspan(step.offset, step.length));
+  return {};
+}
+
 Result<void> ReadStepInto(Image& image, const ReadStep& step, IovecCursor& out) {
   return std::visit(
       Overloaded{
           [&](const ReadFile& s) { return ReadFromFile(image.data_file(), s.source, out); },
           [&](const ReadZeroes& s) { return out.Zero(s.length), Result<void>(); },
           [&](const ReadBelow& s) { return ReadFromBelow(image, s.range, out); },
+          [&](const ReadEncoded& s) { return ReadDecoded(image, s, out); },
       },
       step);
 }
@@ -76,18 +85,22 @@ Result<void> ReadRange(Image& image, DiskRange range, IovecCursor& out) {
 
 // Of `step` only the bytes from `skip`, at most `length`.
 ReadStep Slice(const ReadStep& step, uint64_t skip, uint64_t length) {
-  return std::visit(Overloaded{
-                        [&](const ReadFile& s) -> ReadStep {
-                          return ReadFile{s.source.Suffix(skip).Prefix(length)};
-                        },
-                        [&](const ReadZeroes& s) -> ReadStep {
-                          return ReadZeroes{std::min(s.length - skip, length)};
-                        },
-                        [&](const ReadBelow& s) -> ReadStep {
-                          return ReadBelow{s.range.Suffix(skip).Prefix(length)};
-                        },
-                    },
-                    step);
+  return std::visit(
+      Overloaded{
+          [&](const ReadFile& s) -> ReadStep {
+            return ReadFile{s.source.Suffix(skip).Prefix(length)};
+          },
+          [&](const ReadZeroes& s) -> ReadStep {
+            return ReadZeroes{std::min(s.length - skip, length)};
+          },
+          [&](const ReadBelow& s) -> ReadStep {
+            return ReadBelow{s.range.Suffix(skip).Prefix(length)};
+          },
+          [&](const ReadEncoded& s) -> ReadStep {
+            return ReadEncoded{s.source, s.offset + skip, std::min(s.length - skip, length)};
+          },
+      },
+      step);
 }
 
 Result<void> Fill(Image& image, const FillStep& fill) {
@@ -116,6 +129,52 @@ Result<void> WriteRange(Image& image, DiskRange range, IovecCursor& in) {
   return {};
 }
 
+// Writes zeroes as a guest would.
+Result<void> WriteZeroBytes(Image& image, DiskRange range) {
+  std::vector<std::byte> zeroes(std::min(range.length(), kFillBytes));
+  while (!range.empty()) {
+    const DiskRange part = range.Prefix(zeroes.size());
+    const iovec buffer{zeroes.data(), part.length()};
+    IovecCursor in({&buffer, 1});
+    TRY(WriteRange(image, part, in));
+    range = range.Suffix(part.length());
+  }
+  return {};
+}
+
+// `range`, parted at the first and last border of the image's units inside it.
+struct Parted {
+  DiskRange head, units, tail;
+};
+Parted PartByUnits(const Image& image, DiskRange range) {
+  const uint64_t unit = image.clear_unit();
+  const uint64_t start = range.start().value();
+  const uint64_t to_units = AlignUp(start, unit) - start;
+  if (to_units >= range.length()) return {range, {}, {}};
+  const DiskRange rest = range.Suffix(to_units);
+  const bool ends_disk = range.end().value() == image.limits().size;
+  const uint64_t whole = ends_disk ? rest.length() : AlignDown(rest.length(), unit);
+  return {range.Prefix(to_units), rest.Prefix(whole), rest.Suffix(whole)};
+}
+
+Result<void> ZeroRange(Image& image, DiskRange range, bool may_unmap) {
+  const Parted parts = PartByUnits(image, range);
+  TRY(WriteZeroBytes(image, parts.head));
+  if (!parts.units.empty()) {
+    Result<void> zeroed = image.WriteZeroes(parts.units, may_unmap);
+    if (!zeroed.ok() && zeroed.error().code() == ErrorCode::kUnsupported)
+      zeroed = WriteZeroBytes(image, parts.units);
+    TRY(std::move(zeroed));
+  }
+  return WriteZeroBytes(image, parts.tail);
+}
+
+// A hint: parts of units stay as they are.
+Result<void> DiscardRange(Image& image, DiskRange range) {
+  const DiskRange units = PartByUnits(image, range).units;
+  return units.empty() ? Result<void>() : image.Discard(units);
+}
+
 bool TryReadFromFile(File& file, FileRange source, IovecCursor& out) {
   std::array<iovec, kPieces> pieces;
   const auto window = std::span(pieces).first(out.Peek(source.length(), pieces));
@@ -133,10 +192,10 @@ bool TryReadRange(Image& image, DiskRange range, IovecCursor& out) {
       const auto* const in_file = std::get_if<ReadFile>(&step);
       if (in_file != nullptr) {
         if (!TryReadFromFile(image.data_file(), in_file->source, out)) return false;
-      } else if (std::holds_alternative<ReadBelow>(step)) {
-        return false;
-      } else {
+      } else if (std::holds_alternative<ReadZeroes>(step)) {
         out.Zero(LengthOf(step));
+      } else {
+        return false;
       }
     }
     range = range.Suffix(plan->covers);
@@ -205,10 +264,10 @@ Result<void> BlockingExecutor::Perform(const BlockRequest& request) {
       TRY(WriteRange(image_, request.range, buffers));
       break;
     case BlockOp::kWriteZeroes:
-      TRY(image_.WriteZeroes(request.range, request.may_unmap));
+      TRY(ZeroRange(image_, request.range, request.may_unmap));
       break;
     case BlockOp::kDiscard:
-      return image_.Discard(request.range);  // a hint: nothing in it to make durable
+      return DiscardRange(image_, request.range);  // a hint: nothing in it to make durable
     case BlockOp::kFlush:
       break;
   }

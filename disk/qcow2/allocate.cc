@@ -1,0 +1,98 @@
+#include "disk/qcow2/allocate.h"
+
+#include <algorithm>
+
+#include "disk/qcow2/maintenance.h"
+#include "disk/qcow2/refcount_growth.h"
+#include "disk/qcow2/refcounts.h"
+
+namespace skiff::qcow2 {
+namespace {
+
+constexpr uint64_t kLargestBatchBytes = 64 * kMiB;
+constexpr uint64_t kFewestLargest = 64;  // clusters, where clusters are large
+
+// Of one run that was taken, what lies on one side of never_written.
+Allocation Split(Core& core, ClusterRun run) REQUIRES(core.mutex) {
+  const uint64_t border = core.ClusterOf(core.never_written);
+  if (run.first >= border) {
+    core.never_written = core.OffsetOf(run.end());
+    return {run, true};
+  }
+  const ClusterRun below{run.first, std::min(run.count, border - run.first)};
+  core.reserve.Add({below.end(), run.count - below.count});
+  return {below, false};
+}
+
+bool HoldsMetadata(const Core& core, ClusterRun run) REQUIRES(core.mutex) {
+  for (uint64_t cluster = run.first; cluster < run.end(); ++cluster) {
+    if (core.metadata_clusters.contains(cluster)) return true;
+  }
+  return false;
+}
+
+// Clusters that the file may have: all, unless its size is fixed.
+uint64_t ClusterLimit(const Core& core) {
+  if (core.file->facts().fixed_size) return core.file->size() >> core.geometry.cluster_bits();
+  return (uint64_t{1} << 56) >> core.geometry.cluster_bits();  // what an entry can name
+}
+
+Result<std::vector<ClusterRun>> Claim(Core& core, uint64_t wanted) REQUIRES(core.mutex) {
+  const uint64_t limit = ClusterLimit(core);
+  std::vector<ClusterRun> runs;
+  uint64_t at = core.first_free;
+  while (runs.empty()) {
+    if (at >= limit)
+      return Error(ErrorCode::kNoSpace, "no space left: the device holds no more clusters");
+    at = TRY(ClaimFree(core, at, limit, wanted, runs));
+    if (runs.empty() && at < limit) TRY(AddRefcountBlock(core, at));
+  }
+  core.first_free = at;
+  return runs;
+}
+
+// The file is made long enough first: an entry past its end would be an error.
+Result<void> MakeDurable(Core& core, const std::vector<ClusterRun>& runs) REQUIRES(core.mutex) {
+  const uint64_t end = core.OffsetOf(runs.back().end()).value();
+  if (!core.file->facts().fixed_size && end > core.file->size()) {
+    core.mutex.Unlock();
+    Result<void> grown = core.file->Resize(end);
+    core.mutex.Lock();
+    TRY(std::move(grown));
+  }
+  TRY(WriteRefcounts(core));
+  return SyncFile(core);
+}
+
+Result<void> ReserveMore(Core& core) REQUIRES(core.mutex) {
+  ReleaseFreed(core);
+  const std::vector<ClusterRun> runs = TRY(Claim(core, core.next_batch));
+  Result<void> durable = MakeDurable(core, runs);
+  if (!durable.ok()) {
+    for (const ClusterRun& run : runs) (void)SetRefcounts(core, run, 0).ok();
+    return durable;
+  }
+  for (const ClusterRun& run : runs) core.reserve.Add(run);
+  const uint64_t largest =
+      std::max(kLargestBatchBytes >> core.geometry.cluster_bits(), kFewestLargest);
+  core.next_batch = std::min(2 * core.next_batch, largest);
+  return {};
+}
+
+}  // namespace
+
+Result<std::optional<Allocation>> Allocate(Core& core, uint64_t most) {
+  if (!core.reserve.empty()) {
+    const ClusterRun run = core.reserve.Take(most);
+    if (HoldsMetadata(core, run))  // its count was 0
+      return MarkCorrupt(core, "a cluster with metadata has a reference count of 0");
+    return std::optional(Split(core, run));
+  }
+  BecomeMaintainer(core);
+  Result<void> reserved = core.reserve.empty() ? ReserveMore(core) : Result<void>();
+  EndMaintenance(core);
+  TRY(std::move(reserved));
+  return std::optional<Allocation>();
+}
+
+}  // namespace skiff::qcow2

@@ -1,0 +1,95 @@
+#include "disk/qcow2/image.h"
+
+#include <algorithm>
+
+#include "disk/qcow2/clear.h"
+#include "disk/qcow2/compression.h"
+#include "disk/qcow2/load.h"
+#include "disk/qcow2/maintenance.h"
+#include "disk/qcow2/read_plan.h"
+#include "disk/qcow2/write_plan.h"
+
+namespace skiff::qcow2 {
+namespace {
+
+BlockLimits LimitsOf(const Core& core) {
+  BlockLimits limits;
+  limits.size = core.disk_size;
+  limits.read_only = core.read_only;
+  limits.physical_block = std::max<uint32_t>(512, core.file->facts().preferred.block);
+  limits.optimal_io = static_cast<uint32_t>(core.geometry.cluster_size());
+  limits.buffer_alignment = core.file->facts().preferred.memory;
+  if (!core.read_only) {
+    limits.discard_granularity = static_cast<uint32_t>(core.geometry.cluster_size());
+    limits.max_discard = core.disk_size;
+    limits.max_zero_length = core.disk_size;
+  }
+  return limits;
+}
+
+Result<void> CheckSupported(const Header& header) {
+  if (header.Has(kIncompatExternalData))
+    return Unsupported("images with an external data file cannot be used yet");
+  const uint64_t l1_needed = header.size / header.geometry.bytes_per_l2() +
+                             (header.size % header.geometry.bytes_per_l2() != 0);
+  if (header.l1_size < l1_needed) return Corrupt("the L1 table is too small for the disk");
+  return {};
+}
+
+}  // namespace
+
+Qcow2Image::Qcow2Image(std::unique_ptr<File> file, std::unique_ptr<Image> backing,
+                       const Header& header, const Options& options)
+    : core_(std::move(file), std::move(backing), header, options),
+      limits_(LimitsOf(core_)),
+      decoded_(header.geometry.cluster_size()) {}
+
+Result<std::unique_ptr<Qcow2Image>> Qcow2Image::Open(std::unique_ptr<File> file,
+                                                     std::unique_ptr<Image> backing,
+                                                     const Options& options) {
+  const Header header = TRY(Header::Read(*file));
+  TRY(CheckSupported(header));
+  std::unique_ptr<Qcow2Image> image(
+      new Qcow2Image(std::move(file), std::move(backing), header, options));
+  TRY(Load(image->core_));
+  return image;
+}
+
+Result<ReadPlan> Qcow2Image::MapRead(DiskRange range) { return PlanRead(core_, range); }
+
+std::optional<ReadPlan> Qcow2Image::TryMapRead(DiskRange range) {
+  return TryPlanRead(core_, range);
+}
+
+Result<WritePlan> Qcow2Image::PrepareWrite(DiskRange range) { return PlanWrite(core_, range); }
+
+std::optional<WritePlan> Qcow2Image::TryPrepareWrite(DiskRange range) {
+  return TryPlanWrite(core_, range);
+}
+
+Result<DecodedCluster> Qcow2Image::Decode(const ReadEncoded& step) {
+  // The lease of the plan keeps these bytes what they are.
+  if (DecodedCluster known = decoded_.Find(step.source.start())) return known;
+  std::vector<std::byte> encoded(step.source.length());
+  TRY(ReadBytes(*core_.file, step.source.start(), encoded));
+  auto cluster = std::make_shared<std::vector<std::byte>>(core_.geometry.cluster_size());
+  TRY(Decompress(core_.compression_type, encoded, *cluster));
+  decoded_.Insert(step.source.start(), cluster);
+  return DecodedCluster(cluster);
+}
+
+Result<void> Qcow2Image::Discard(DiskRange range) {
+  return ClearRange(core_, range, Clear::kDiscard);
+}
+
+Result<void> Qcow2Image::WriteZeroes(DiskRange range, bool may_unmap) {
+  return ClearRange(core_, range, may_unmap ? Clear::kZeroUnmap : Clear::kZero);
+}
+
+Result<void> Qcow2Image::Flush() { return qcow2::Flush(core_); }
+
+Result<BlockStatus> Qcow2Image::Status(DiskRange range) { return StatusOf(core_, range); }
+
+Result<void> Qcow2Image::Close() { return qcow2::Close(core_); }
+
+}  // namespace skiff::qcow2

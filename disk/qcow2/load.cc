@@ -1,0 +1,75 @@
+#include "disk/qcow2/load.h"
+
+namespace skiff::qcow2 {
+namespace {
+
+Result<TopTable> ReadTable(File& file, FileOffset at, uint64_t bytes, const char* what) {
+  std::vector<std::byte> content(bytes);
+  Result<void> read = ReadBytes(file, at, content);
+  if (!read.ok()) return std::move(read).error().While(what);
+  return TopTable(at, content);
+}
+
+// Whether an image may be written to as it is.
+Result<void> CheckWritableImage(const Header& header) {
+  if (header.Has(kIncompatCorrupt))
+    return Corrupt(
+        "the image is marked corrupt; repair it before writing to it: qemu-img check -r "
+        "all");
+  if (header.Has(kIncompatDirty))
+    return Corrupt(
+        "the image was not closed and its reference counts are out of date; repair it "
+        "before writing to it: qemu-img check -r all");
+  return {};
+}
+
+void AddClusters(Core& core, FileOffset at, uint64_t bytes) REQUIRES(core.mutex) {
+  const uint64_t first = core.ClusterOf(at);
+  for (uint64_t n = 0; n < core.geometry.ClustersFor(bytes); ++n)
+    core.metadata_clusters.insert(first + n);
+}
+
+void AddTargets(Core& core, const TopTable& table, uint64_t mask) REQUIRES(core.mutex) {
+  for (const uint64_t entry : table.entries()) {
+    if ((entry & mask) != 0)
+      core.metadata_clusters.insert(core.ClusterOf(FileOffset(entry & mask)));
+  }
+}
+
+void CollectMetadata(Core& core) REQUIRES(core.mutex) {
+  const Header& header = core.header;
+  AddClusters(core, FileOffset(0), 1);
+  AddClusters(core, header.l1_table_offset, uint64_t{header.l1_size} * sizeof(Be64));
+  AddClusters(core, header.refcount_table_offset,
+              uint64_t{header.refcount_table_clusters} << core.geometry.cluster_bits());
+  AddTargets(core, core.l1, kOffsetMask);
+  AddTargets(core, core.refcount_table, kRefcountBlockOffsetMask);
+}
+
+// Whoever finds these bits set may rely on what we do not keep up.
+Result<void> ClearAutoclear(Core& core) REQUIRES(core.mutex) {
+  if (core.version < 3 || core.header.autoclear_features == 0) return {};
+  core.header.autoclear_features = 0;
+  const Be64 none(0);
+  return WriteBytes(*core.file, FileOffset(offsetof(HeaderV3, autoclear_features)),
+                    std::as_bytes(std::span(&none, 1)));
+}
+
+}  // namespace
+
+Result<void> Load(Core& core) {
+  MutexLock lock(core.mutex);
+  const Header& header = core.header;
+  core.l1 = TRY(ReadTable(*core.file, header.l1_table_offset,
+                          uint64_t{header.l1_size} * sizeof(Be64), "reading the L1 table"));
+  if (core.read_only) return {};
+  TRY(CheckWritableImage(header));
+  core.refcount_table =
+      TRY(ReadTable(*core.file, header.refcount_table_offset,
+                    uint64_t{header.refcount_table_clusters} << core.geometry.cluster_bits(),
+                    "reading the refcount table"));
+  CollectMetadata(core);
+  return ClearAutoclear(core);
+}
+
+}  // namespace skiff::qcow2
