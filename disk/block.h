@@ -75,8 +75,8 @@ struct BlockStatus {
   std::optional<FileOffset> file_offset;  // set when bytes sit unencoded in the file
 };
 
-// An open disk, whatever its format. Thread-safe. Closing it (the destructor) flushes nothing:
-// what was not flushed is as volatile as it was.
+// An open disk, whatever its format. Thread-safe. Closing it (the destructor) flushes it and leaves
+// its file tidy; if that fails it is as after a crash, and a line in the log says so.
 class BlockBackend {
  public:
   virtual ~BlockBackend() = default;

@@ -3,9 +3,9 @@
 #include <array>
 #include <utility>
 
+#include "disk/chain.h"
 #include "disk/engine/backend.h"
 #include "disk/posix_file.h"
-#include "disk/raw/raw_image.h"
 
 namespace skiff {
 namespace {
@@ -49,12 +49,7 @@ Result<ImageFormat> ChooseFormat(const OpenOptions& options, File& file) {
 
 Result<std::unique_ptr<Image>> OpenImage(const OpenOptions& options, std::unique_ptr<File> file) {
   const ImageFormat format = TRY(ChooseFormat(options, *file));
-  if (format == ImageFormat::kRaw) {
-    std::unique_ptr<Image> image = TRY(RawImage::Open(std::move(file)));
-    return image;
-  }
-  return Unsupported("qcow2 images cannot be used yet; convert it with: qemu-img convert -O raw " +
-                     options.path + " disk.raw");
+  return OpenChain(options.path, format, std::move(file), FileOptions(options));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "disk/engine/backend.h"
 
+#include "base/log.h"
 #include "disk/engine/thread_pool_queue.h"
 
 namespace skiff {
@@ -30,6 +31,11 @@ ThreadPoolBackend::ThreadPoolBackend(std::unique_ptr<Image> image,
       write_through_(write_through),
       own_pool_(std::move(own_pool)),
       pool_(pool) {}
+
+ThreadPoolBackend::~ThreadPoolBackend() {
+  const Result<void> closed = image_->Close();
+  if (!closed.ok()) LogError("closing a disk: " + closed.error().message());
+}
 
 // Requests are linked through themselves, so there is nothing to size by the depth.
 Result<std::unique_ptr<BlockQueue>> ThreadPoolBackend::OpenQueue(uint32_t /*depth*/) {

@@ -17,6 +17,8 @@ class ThreadPoolBackend final : public BlockBackend {
                                                          ThreadPool* shared_pool,
                                                          bool write_through);
 
+  ~ThreadPoolBackend() override;
+
   const BlockLimits& limits() const override { return limits_; }
   Result<std::unique_ptr<BlockQueue>> OpenQueue(uint32_t depth) override;
   Result<BlockStatus> Status(DiskRange range) override;
