@@ -27,6 +27,7 @@ out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 BOOT_DEBIAN_RAW=$out/debian.raw
 BOOT_DEBIAN_PARTITIONED=$out/partitioned.raw
+BOOT_DEBIAN_QCOW2=$out/debian.qcow2
 export "${!BOOT_@}"
 
 export GTEST_TOTAL_SHARDS=${TEST_TOTAL_SHARDS:-1} GTEST_SHARD_INDEX=${TEST_SHARD_INDEX:-0}
@@ -35,6 +36,7 @@ export GTEST_TOTAL_SHARDS=${TEST_TOTAL_SHARDS:-1} GTEST_SHARD_INDEX=${TEST_SHARD
 run_cases() {
   cp --sparse=always "$debian" "$BOOT_DEBIAN_RAW"
   cp --sparse=always "$partitioned" "$BOOT_DEBIAN_PARTITIONED"
+  qemu-img create -q -f qcow2 -b "$debian" -F raw "$BOOT_DEBIAN_QCOW2"
   "$runfiles/tests/lab/run" --timeout 2700 --out "$out" -- \
     "$runfiles/tests/boot/boot_cases" --gtest_output="xml:$out/cases.xml" \
     ${TESTBRIDGE_TEST_ONLY:+--gtest_filter="$TESTBRIDGE_TEST_ONLY"} "$@"

@@ -52,6 +52,19 @@ TEST(Disks, LargeWritesAndReadsAgree) {
                       .options = {"-m", "256M", "-c", "2", "-d", path}}));
 }
 
+// An overlay, written, trimmed and read again; the image is clean afterwards.
+TEST(Disks, Qcow2KeepsWhatTheGuestWrites) {
+  const std::string base = SparseFile("base", 64 * kMiB);
+  const std::string path = base + ".qcow2";
+  ASSERT_EQ(std::system(("qemu-img create -q -f qcow2 -b " + base + " -F raw " + path).c_str()), 0);
+  ExpectGoodRun(Boot({.script = "dd if=/dev/urandom of=/tmp/r bs=1M count=8 && dd if=/tmp/r "
+                                "of=/dev/vda bs=1M conv=fsync && blkdiscard -o 16M -l 8M /dev/vda; "
+                                "echo 3 >/proc/sys/vm/drop_caches; cmp -n 8388608 /tmp/r /dev/vda",
+                      .options = {"-m", "256M", "-c", "2", "-d", path + ",format=qcow2"}}));
+  EXPECT_EQ(std::system(("qemu-img check -q -f qcow2 " + path).c_str()), 0);
+  EXPECT_GT(std::filesystem::file_size(path), 8 * kMiB);
+}
+
 // B-07, B-08: a read-only disk refuses writes, keeps working and tells its serial.
 TEST(Disks, ReadOnlyOnesRefuseWritesAndKeepWorking) {
   const std::string path = SparseFile("ro", 4 * kMiB);

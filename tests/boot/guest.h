@@ -18,7 +18,7 @@ std::string Vmlinuz(const std::string& flavour = kDefaultFlavour);  // bzImage
 std::string Vmlinux(const std::string& flavour = kDefaultFlavour);  // ELF with a PVH note
 std::string TinyInitrd(const std::string& flavour = kDefaultFlavour);
 std::string PaddedInitrd(const std::string& megabytes);  // tiny with /pad and /pad.sha256
-std::string DebianDisk(const std::string& kind);         // "raw" or "partitioned"
+std::string DebianDisk(const std::string& kind);         // "raw", "partitioned", "qcow2"
 std::string DebianVmlinuz();                             // what Debian installed
 std::string DebianInitrd();                              // what Debian made
 

@@ -82,6 +82,8 @@ void BootDebian(const std::string& disk, const std::string& append) {
 
 TEST(Debian, BootsFromTheWholeDisk) { BootDebian(DebianDisk("raw"), ""); }
 
+TEST(Debian, BootsFromAnOverlay) { BootDebian(DebianDisk("qcow2") + ",format=qcow2", ""); }
+
 TEST(Debian, BootsFromAPartition) { BootDebian(DebianDisk("partitioned"), "root=/dev/vda1 rw"); }
 
 }  // namespace
