@@ -9,9 +9,6 @@
 namespace skiff::qcow2 {
 namespace {
 
-constexpr uint64_t kLargestBatchBytes = 64 * kMiB;
-constexpr uint64_t kFewestLargest = 64;  // clusters, where clusters are large
-
 // Of one run that was taken, what lies on one side of never_written.
 Allocation Split(Core& core, ClusterRun run) REQUIRES(core.mutex) {
   const uint64_t border = core.ClusterOf(core.never_written);
@@ -73,9 +70,7 @@ Result<void> ReserveMore(Core& core) REQUIRES(core.mutex) {
     return durable;
   }
   for (const ClusterRun& run : runs) core.reserve.Add(run);
-  const uint64_t largest =
-      std::max(kLargestBatchBytes >> core.geometry.cluster_bits(), kFewestLargest);
-  core.next_batch = std::min(2 * core.next_batch, largest);
+  core.next_batch = std::min(2 * core.next_batch, core.largest_batch);
   return {};
 }
 

@@ -21,7 +21,8 @@ namespace skiff::qcow2 {
 
 struct Options {
   bool read_only = false;
-  uint64_t l2_cache_size = 32 * kMiB;       // bytes; taken only as used
+  uint64_t most_reserved = 64 * kMiB;  // bytes of clusters reserved at once; a crash may leak them
+  uint64_t l2_cache_size = 32 * kMiB;  // bytes; taken only as used
   uint64_t refcount_cache_size = 4 * kMiB;  // bytes; taken only as used
 };
 
@@ -72,7 +73,8 @@ struct Core {
   uint64_t flushes_completed GUARDED_BY(mutex) = 0;
 
   Reserve reserve GUARDED_BY(mutex);
-  uint64_t next_batch GUARDED_BY(mutex);         // clusters to reserve the next time
+  const uint64_t largest_batch;                  // clusters to reserve at once
+  uint64_t next_batch GUARDED_BY(mutex);         // the next time
   uint64_t first_free GUARDED_BY(mutex) = 0;     // no free cluster is below
   FileOffset never_written GUARDED_BY(mutex);    // above this, the file has never held anything
   std::deque<Freed> freed GUARDED_BY(mutex);     // the entry's change is not in the file yet

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "disk/file.h"
+
+namespace skiff::test {
+
+// A check of its own, simple and slow, for small images without snapshots and bitmaps: what is
+// wrong with the image besides leaked clusters, one line each. Knows nothing of the engine.
+std::vector<std::string> ErrorsIn(File& file);
+
+}  // namespace skiff::test
