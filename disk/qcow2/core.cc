@@ -25,6 +25,7 @@ Core::Core(std::unique_ptr<File> host_file, std::unique_ptr<Image> backing_image
       header(parsed),
       l2_slices(geometry.cluster_size(), options.l2_cache_size),
       refcount_slices(geometry.cluster_size(), options.refcount_cache_size),
+      most_dirty(options.l2_cache_size / 2),
       largest_batch(std::max<uint64_t>(options.most_reserved >> geometry.cluster_bits(), 1)),
       next_batch(std::min(largest_batch,
                           std::max(kFirstBatchBytes >> geometry.cluster_bits(), kFewestClusters))),

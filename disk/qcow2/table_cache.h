@@ -53,7 +53,6 @@ class TableCache {
   TableCache(uint64_t cluster_size, uint64_t max_bytes);
 
   uint32_t slice_size() const { return slice_size_; }
-  uint64_t max_bytes() const { return max_slices_ * slice_size_; }
   FileOffset SliceOf(FileOffset at) const { return FileOffset(AlignDown(at.value(), slice_size_)); }
 
   // By the place of its first byte; null: not here.

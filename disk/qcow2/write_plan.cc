@@ -225,7 +225,7 @@ void FreeReplaced(Core& core, const Entry& old, const Entry& replacement) {
 }
 
 Result<void> BoundDirty(Core& core) {
-  if (2 * core.l2_slices.dirty_bytes() <= core.l2_slices.max_bytes()) return {};
+  if (core.l2_slices.dirty_bytes() <= core.most_dirty) return {};
   BecomeMaintainer(core);
   Result<void> written = WriteBack(core);
   EndMaintenance(core);
