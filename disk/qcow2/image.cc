@@ -30,9 +30,6 @@ BlockLimits LimitsOf(const Core& core) {
 Result<void> CheckSupported(const Header& header) {
   if (header.Has(kIncompatExternalData))
     return Unsupported("images with an external data file cannot be used yet");
-  const uint64_t l1_needed = header.size / header.geometry.bytes_per_l2() +
-                             (header.size % header.geometry.bytes_per_l2() != 0);
-  if (header.l1_size < l1_needed) return Corrupt("the L1 table is too small for the disk");
   return {};
 }
 

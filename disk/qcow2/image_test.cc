@@ -93,8 +93,14 @@ class RandomWork {
       }
       EXPECT_EQ(Shell("qemu-img check -f qcow2 " + path_), 0) << "round " << round;
     }
-    CompareWithQemu();
+    EXPECT_TRUE(Converted("") == model_);
   }
+
+  std::vector<std::byte> TakeSnapshot(const std::string& name) {
+    EXPECT_EQ(Shell("qemu-img snapshot -c " + name + " " + path_), 0);
+    return model_;
+  }
+  std::vector<std::byte> InSnapshot(const std::string& name) { return Converted("-l " + name); }
 
  private:
   static constexpr uint64_t kCache = 16 * 1024;
@@ -146,14 +152,14 @@ class RandomWork {
     EXPECT_TRUE(got == model_);
   }
 
-  void CompareWithQemu() {
+  // The content as qemu-img reads it.
+  std::vector<std::byte> Converted(const std::string& options) {
     const std::string raw = path_ + ".raw";
-    EXPECT_EQ(Shell("qemu-img convert -f qcow2 -O raw " + path_ + " " + raw), 0);
-    auto file = OpenHostFile(raw, {});
-    ASSERT_TRUE(file.ok());
+    EXPECT_EQ(Shell("qemu-img convert -f qcow2 -O raw " + options + " " + path_ + " " + raw), 0);
     std::vector<std::byte> got(model_.size());
-    EXPECT_TRUE(ReadBytes(**file, FileOffset(0), got).ok());
-    EXPECT_TRUE(got == model_);
+    auto file = OpenHostFile(raw, {});
+    EXPECT_TRUE(file.ok() && ReadBytes(**file, FileOffset(0), got).ok());
+    return got;
   }
 
   const Kind kind_;
@@ -162,6 +168,23 @@ class RandomWork {
   fakes::TempDirectory directory_;
   std::string path_;
 };
+
+// Internal snapshots: shared clusters and tables are copied before they change.
+TEST(Snapshots, StayAsTheyWere) {
+  for (const char* options : {"cluster_size=512", "cluster_size=4k", "cluster_size=64k",
+                              "cluster_size=16k,extended_l2=on", "cluster_size=4k,compat=0.10"}) {
+    const uint32_t seed = std::random_device()();
+    SCOPED_TRACE("seed " + std::to_string(seed) + ", " + options);
+    RandomWork work({options, 1 << 20}, seed);
+    work.Run(2, 30);
+    const std::vector<std::byte> first = work.TakeSnapshot("first");
+    work.Run(2, 30);
+    const std::vector<std::byte> second = work.TakeSnapshot("second");
+    work.Run(2, 30);
+    EXPECT_TRUE(work.InSnapshot("first") == first);
+    EXPECT_TRUE(work.InSnapshot("second") == second);
+  }
+}
 
 class RandomWorkTest : public testing::TestWithParam<Kind> {};
 

@@ -3,7 +3,13 @@
 namespace skiff::qcow2 {
 namespace {
 
-Result<TopTable> ReadTable(File& file, FileOffset at, uint64_t bytes, const char* what) {
+// A table is in the file, so that a small file never takes much memory.
+Result<TopTable> ReadTable(Core& core, FileOffset at, uint64_t bytes, const char* what)
+    REQUIRES(core.mutex) {
+  File& file = *core.file;
+  const uint64_t file_end = AlignUp(core.initial_file_size, core.geometry.cluster_size());
+  if (bytes > file_end || at.value() > file_end - bytes)
+    return Corrupt("past the end of the file").While(what);
   std::vector<std::byte> content(bytes);
   Result<void> read = ReadBytes(file, at, content);
   if (!read.ok()) return std::move(read).error().While(what);
@@ -60,12 +66,12 @@ Result<void> ClearAutoclear(Core& core) REQUIRES(core.mutex) {
 Result<void> Load(Core& core) {
   MutexLock lock(core.mutex);
   const Header& header = core.header;
-  core.l1 = TRY(ReadTable(*core.file, header.l1_table_offset,
-                          uint64_t{header.l1_size} * sizeof(Be64), "reading the L1 table"));
+  core.l1 = TRY(ReadTable(core, header.l1_table_offset, uint64_t{header.l1_size} * sizeof(Be64),
+                          "reading the L1 table"));
   if (core.read_only) return {};
   TRY(CheckWritableImage(header));
   core.refcount_table =
-      TRY(ReadTable(*core.file, header.refcount_table_offset,
+      TRY(ReadTable(core, header.refcount_table_offset,
                     uint64_t{header.refcount_table_clusters} << core.geometry.cluster_bits(),
                     "reading the refcount table"));
   CollectMetadata(core);
