@@ -26,6 +26,10 @@ Result<void> CheckWritableImage(const Header& header) {
     return Corrupt(
         "the image was not closed and its reference counts are out of date; repair it "
         "before writing to it: qemu-img check -r all");
+  if ((header.autoclear_features & kAutoclearBitmaps) != 0)
+    return Unsupported(
+        "the image has persistent bitmaps, which cannot be kept up to date yet; open "
+        "it read-only or remove them: qemu-img bitmap --remove");
   return {};
 }
 
