@@ -61,7 +61,9 @@ Result<std::optional<Layer>> LayerBelow(const Layer& layer, const PosixFileOptio
   const std::string path = TRY(PathOf(layer.path, header.backing_file));
   PosixFileOptions below = files;
   below.read_only = true;
-  std::unique_ptr<File> file = TRY(OpenHostFile(path, below));
+  Result<std::unique_ptr<File>> opened = OpenHostFile(path, below);
+  if (!opened.ok()) return std::move(opened).error().While("its backing file");
+  std::unique_ptr<File> file = std::move(opened).value();
   Result<ImageFormat> format = FormatOf(header.backing_format, *file);
   if (!format.ok()) return std::move(format).error().While("backing file " + path);
   return std::optional(Layer{path, *format, std::move(file)});

@@ -98,6 +98,7 @@ TEST(Chain, WhatIsMissingIsNamed) {
   Shell("cd " + (directory / "") + " && qemu-img create -f qcow2 base.qcow2 1M && " +
         "qemu-img create -f qcow2 -b base.qcow2 -F qcow2 top.qcow2 && rm base.qcow2");
   const std::string refusal = Refusal(directory / "top.qcow2");
+  EXPECT_NE(refusal.find("backing file: "), std::string::npos) << refusal;
   EXPECT_NE(refusal.find("base.qcow2"), std::string::npos) << refusal;
   EXPECT_NE(refusal.find("No such file"), std::string::npos) << refusal;
 }

@@ -63,7 +63,8 @@ std::optional<CacheMode> ParseCacheMode(std::string_view name) {
 
 Result<std::unique_ptr<BlockBackend>> OpenDisk(const OpenOptions& options) {
   std::unique_ptr<File> file = TRY(OpenHostFile(options.path, FileOptions(options)));
-  if (file->size() == 0 && !options.allow_empty) return Empty(options.path, *file);
+  const bool takes_any_size = options.allow_empty || options.format == ImageFormat::kQcow2;
+  if (file->size() == 0 && !takes_any_size) return Empty(options.path, *file);
   Result<std::unique_ptr<Image>> image = OpenImage(options, std::move(file));
   if (!image.ok()) return std::move(image).error().While(options.path);
   std::unique_ptr<BlockBackend> disk = TRY(ThreadPoolBackend::Make(

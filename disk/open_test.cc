@@ -151,6 +151,13 @@ TEST(OpenDisk, ContentNeverMakesADiskQcow2) {
   ExpectMentions(Refusal(options), {options.path, "cluster size"});
 }
 
+TEST(OpenDisk, AnEmptyFileIsNoQcow2) {
+  const TempDirectory directory;
+  OpenOptions options = At(directory.MakeFile("disk", 0));
+  options.format = ImageFormat::kQcow2;
+  ExpectMentions(Refusal(options), {options.path, "not a qcow2 image"});
+}
+
 TEST(OpenDisk, FormatRawTakesAnyContent) {
   const TempDirectory directory;
   OpenOptions options = At(directory / "tiny");
