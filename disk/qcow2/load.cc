@@ -47,11 +47,10 @@ void AddTargets(Core& core, const TopTable& table, uint64_t mask) REQUIRES(core.
 }
 
 void CollectMetadata(Core& core) REQUIRES(core.mutex) {
-  const Header& header = core.header;
   AddClusters(core, FileOffset(0), 1);
-  AddClusters(core, header.l1_table_offset, uint64_t{header.l1_size} * sizeof(Be64));
-  AddClusters(core, header.refcount_table_offset,
-              uint64_t{header.refcount_table_clusters} << core.geometry.cluster_bits());
+  AddClusters(core, core.header.l1_table_offset, uint64_t{core.header.l1_size} * sizeof(Be64));
+  AddClusters(core, core.header.refcount_table_offset,
+              uint64_t{core.header.refcount_table_clusters} << core.geometry.cluster_bits());
   AddTargets(core, core.l1, kOffsetMask);
   AddTargets(core, core.refcount_table, kRefcountBlockOffsetMask);
 }
@@ -69,14 +68,13 @@ Result<void> ClearAutoclear(Core& core) REQUIRES(core.mutex) {
 
 Result<void> Load(Core& core) {
   MutexLock lock(core.mutex);
-  const Header& header = core.header;
-  core.l1 = TRY(ReadTable(core, header.l1_table_offset, uint64_t{header.l1_size} * sizeof(Be64),
-                          "reading the L1 table"));
+  core.l1 = TRY(ReadTable(core, core.header.l1_table_offset,
+                          uint64_t{core.header.l1_size} * sizeof(Be64), "reading the L1 table"));
   if (core.read_only) return {};
-  TRY(CheckWritableImage(header));
+  TRY(CheckWritableImage(core.header));
   core.refcount_table =
-      TRY(ReadTable(core, header.refcount_table_offset,
-                    uint64_t{header.refcount_table_clusters} << core.geometry.cluster_bits(),
+      TRY(ReadTable(core, core.header.refcount_table_offset,
+                    uint64_t{core.header.refcount_table_clusters} << core.geometry.cluster_bits(),
                     "reading the refcount table"));
   CollectMetadata(core);
   return ClearAutoclear(core);
