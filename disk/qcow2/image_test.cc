@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <fstream>
 #include <random>
 
 #include "disk/engine/blocking_executor.h"
@@ -96,6 +97,25 @@ class RandomWork {
     EXPECT_TRUE(Converted("") == model_);
   }
 
+  // The disk is full of compressed clusters, of zeroes and of noise.
+  void StartCompressed() {
+    for (size_t at = 0; at < model_.size(); at += 512) {
+      const auto noise = static_cast<uint32_t>(at / 4096 % 3);  // 0: zeroes, 1: text, 2: noise
+      for (size_t n = 0; n < 512; ++n)
+        model_[at + n] = static_cast<std::byte>(noise == 0   ? 0
+                                                : noise == 1 ? 'a' + at / 512 % 20
+                                                             : random_() & 0xff);
+    }
+    const std::string raw = path_ + ".source";
+    std::ofstream(raw, std::ios::binary)
+        .write(reinterpret_cast<const char*>(model_.data()),
+               static_cast<std::streamsize>(model_.size()));
+    EXPECT_EQ(Shell("qemu-img convert -c -f raw -O qcow2 -o " + std::string(kind_.options) + " " +
+                    raw + " " + path_),
+              0);
+    EXPECT_TRUE(Opened() == model_);
+  }
+
   std::vector<std::byte> TakeSnapshot(const std::string& name) {
     EXPECT_EQ(Shell("qemu-img snapshot -c " + name + " " + path_), 0);
     return model_;
@@ -152,6 +172,14 @@ class RandomWork {
     EXPECT_TRUE(got == model_);
   }
 
+  // The content as the engine reads it.
+  std::vector<std::byte> Opened() {
+    Disk disk(path_, backed(), kCache);
+    std::vector<std::byte> got(model_.size());
+    Expect(disk.Do(BlockOp::kRead, 0, got, got.size()));
+    return got;
+  }
+
   // The content as qemu-img reads it.
   std::vector<std::byte> Converted(const std::string& options) {
     const std::string raw = path_ + ".raw";
@@ -168,6 +196,20 @@ class RandomWork {
   fakes::TempDirectory directory_;
   std::string path_;
 };
+
+// compressed clusters are read, and replaced without a leak.
+TEST(Compressed, AreReadAndReplaced) {
+  for (const char* options :
+       {"cluster_size=512", "cluster_size=4k", "cluster_size=64k", "cluster_size=2M",
+        "cluster_size=64k,compression_type=zstd", "cluster_size=512,compression_type=zstd",
+        "cluster_size=2M,compression_type=zstd", "cluster_size=16k,extended_l2=on"}) {
+    const uint32_t seed = std::random_device()();
+    SCOPED_TRACE("seed " + std::to_string(seed) + ", " + options);
+    RandomWork work({options, 4 << 20}, seed);
+    work.StartCompressed();
+    work.Run(3, 20);
+  }
+}
 
 // Internal snapshots: shared clusters and tables are copied before they change.
 TEST(Snapshots, StayAsTheyWere) {
