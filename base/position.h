@@ -61,6 +61,12 @@ class Range {
     const uint64_t skip = count < length_ ? count : length_;
     return Range(start_ + skip, length_ - skip);
   }
+  // Extends this one by `next`, if that starts where this one ends.
+  constexpr bool Append(const Range& next) {
+    if (next.start_ != end()) return false;
+    length_ += next.length_;
+    return true;
+  }
 
  private:
   constexpr Range(Pos start, uint64_t length) : start_(start), length_(length) {}

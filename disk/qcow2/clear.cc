@@ -27,13 +27,6 @@ bool SameBits(const Core& core, const Entry& a, const Entry& b) {
   return a.bits(core.geometry) == b.bits(core.geometry) && a.bitmap() == b.bitmap();
 }
 
-// The first cluster's entries that share a slice with it.
-DiskRange OneSlice(const Core& core, DiskRange range) REQUIRES(core.mutex) {
-  const uint64_t entries = core.l2_slices.slice_size() / core.geometry.l2_entry_size();
-  const uint64_t bytes = entries << core.geometry.cluster_bits();
-  return range.Prefix(bytes - (range.start().value() & (bytes - 1)));
-}
-
 Result<void> ClearInSlice(Core& core, Slice& slice, DiskRange part, Clear how)
     REQUIRES(core.mutex) {
   while (!part.empty()) {
@@ -64,7 +57,7 @@ uint64_t NothingToClear(const Core& core, DiskRange range) REQUIRES(core.mutex) 
 Result<uint64_t> ClearSome(Core& core, DiskRange range, Clear how) REQUIRES(core.mutex) {
   TRY(CheckWritable(core));
   if (const uint64_t nothing = NothingToClear(core, range); nothing != 0) return nothing;
-  const DiskRange part = OneSlice(core, range);
+  const DiskRange part = InOneSlice(core, range);
   const uint32_t bits = core.geometry.cluster_bits();
   const uint64_t first = part.start().value() >> bits;
   if (AwaitPending(core, first, first + core.geometry.ClustersFor(part.length())))

@@ -1,7 +1,6 @@
 #include "disk/qcow2/compression.h"
 
 #include <libdeflate.h>
-#include <zlib.h>
 #include <zstd.h>
 
 #include <memory>
@@ -48,44 +47,11 @@ Result<void> DecodeZstd(std::span<const std::byte> encoded, std::span<std::byte>
   return {};
 }
 
-std::optional<size_t> Deflate(std::span<const std::byte> cluster, std::span<std::byte> out) {
-  // QEMU inflates with a window of 4 KiB.
-  constexpr int kWindowBits = -12;
-  constexpr int kMemoryLevel = 9;
-  z_stream stream{};
-  if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, kWindowBits, kMemoryLevel,
-                   Z_DEFAULT_STRATEGY) != Z_OK)
-    return std::nullopt;
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(cluster.data()));
-  stream.avail_in = static_cast<uInt>(cluster.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  const bool whole = deflate(&stream, Z_FINISH) == Z_STREAM_END;
-  const size_t length = out.size() - stream.avail_out;
-  deflateEnd(&stream);
-  return whole ? std::optional(length) : std::nullopt;
-}
-
-std::optional<size_t> EncodeZstd(std::span<const std::byte> cluster, std::span<std::byte> out) {
-  const size_t length =
-      ZSTD_compress(out.data(), out.size(), cluster.data(), cluster.size(), ZSTD_CLEVEL_DEFAULT);
-  return ZSTD_isError(length) == 0 ? std::optional(length) : std::nullopt;
-}
-
 }  // namespace
 
 Result<void> Decompress(uint8_t type, std::span<const std::byte> encoded,
                         std::span<std::byte> cluster) {
   return type == kCompressionZstd ? DecodeZstd(encoded, cluster) : Inflate(encoded, cluster);
-}
-
-std::optional<std::vector<std::byte>> Compress(uint8_t type, std::span<const std::byte> cluster) {
-  std::vector<std::byte> out(cluster.size() - 1);
-  const std::optional<size_t> length =
-      type == kCompressionZstd ? EncodeZstd(cluster, out) : Deflate(cluster, out);
-  if (!length) return std::nullopt;
-  out.resize(*length);
-  return out;
 }
 
 }  // namespace skiff::qcow2

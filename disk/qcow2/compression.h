@@ -2,9 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
-#include <vector>
 
 #include "base/result.h"
 
@@ -16,8 +14,5 @@ namespace skiff::qcow2 {
 // up to the end of the last sector, is ignored.
 Result<void> Decompress(uint8_t type, std::span<const std::byte> encoded,
                         std::span<std::byte> cluster);
-
-// nullopt: the result would not be shorter than the cluster.
-std::optional<std::vector<std::byte>> Compress(uint8_t type, std::span<const std::byte> cluster);
 
 }  // namespace skiff::qcow2

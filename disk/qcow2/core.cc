@@ -45,9 +45,7 @@ Result<Slice*> FindOrFetch(Core& core, TableCache& cache, FileOffset at) {
     return nullptr;
   }
   std::vector<std::byte> bytes = cache.StartLoad(at);
-  core.mutex.Unlock();
-  Result<void> read = ReadBytes(*core.file, at, bytes);
-  core.mutex.Lock();
+  Result<void> read = WithoutLock(core, [&] { return ReadBytes(*core.file, at, bytes); });
   if (!read.ok()) bytes.clear();
   cache.EndLoad(at, std::move(bytes));
   core.changed.NotifyAll();
@@ -63,8 +61,13 @@ Result<FileOffset> L2TableOf(Core& core, uint64_t l1_entry) {
 }
 
 FileOffset SliceFor(const Core& core, FileOffset l2_table, uint64_t l2_index) {
-  const uint64_t offset = l2_index * core.geometry.l2_entry_size();
-  return l2_table + AlignDown(offset, std::min<uint64_t>(core.geometry.cluster_size(), 4096));
+  return core.l2_slices.SliceOf(l2_table + l2_index * core.geometry.l2_entry_size());
+}
+
+DiskRange InOneSlice(const Core& core, DiskRange range) {
+  const uint64_t entries = core.l2_slices.slice_size() / core.geometry.l2_entry_size();
+  const uint64_t bytes = entries << core.geometry.cluster_bits();
+  return range.Prefix(bytes - (range.start().value() & (bytes - 1)));
 }
 
 namespace {
@@ -91,13 +94,12 @@ Error MarkCorrupt(Core& core, std::string what) {
   if (!core.read_only && !std::exchange(core.corrupt, true) && core.version >= 3) {
     core.header.incompatible_features |= kIncompatCorrupt;
     const Be64 features(core.header.incompatible_features);
-    core.mutex.Unlock();
     // The answer is an error anyway; that this bit could not be written changes nothing for the
     // one who asked.
-    (void)WriteBytes(*core.file, FileOffset(kIncompatibleFeaturesOffset),
-                     std::as_bytes(std::span(&features, 1)))
-        .ok();
-    core.mutex.Lock();
+    (void)WithoutLock(core, [&] {
+      return WriteBytes(*core.file, FileOffset(kIncompatibleFeaturesOffset),
+                        std::as_bytes(std::span(&features, 1)));
+    }).ok();
   }
   return Corrupt(std::move(what) + "; the image is marked corrupt, check it before writing to it");
 }

@@ -84,8 +84,8 @@ struct Core {
 
   std::vector<PendingChange> pending GUARDED_BY(mutex);
   std::set<uint64_t> making_l2 GUARDED_BY(mutex);  // L1 indices whose L2 table is being made
-  // Clusters of the header, the two top tables, refcount blocks, active L2 tables and snapshots:
-  // never the target of data. Empty if read-only.
+  // Clusters of the header, the two top tables, refcount blocks and active L2 tables: never the
+  // target of data. Empty if read-only.
   std::unordered_set<uint64_t> metadata_clusters GUARDED_BY(mutex);
   bool corrupt GUARDED_BY(mutex) = false;  // found while open: all changes are refused
 
@@ -97,11 +97,20 @@ struct Core {
   // The first sync that starts from now on.
   uint64_t NextSync() const REQUIRES(mutex) { return syncs_started + 1; }
   std::shared_ptr<const void> Lease() const REQUIRES(mutex) { return generation; }
-  // Bytes of the disk at `offset` that no backing file has; from there on all read as zeroes.
+  // Whether what is not allocated at this place of the disk is the backing file's; else zeroes.
   bool HasBacking(uint64_t disk_offset) const {
     return backing != nullptr && disk_offset < backing->limits().size;
   }
 };
+
+// The result of `call`, which is made without the mutex.
+template <typename Call>
+auto WithoutLock(Core& core, Call call) REQUIRES(core.mutex) {
+  core.mutex.Unlock();
+  auto result = call();
+  core.mutex.Lock();
+  return result;
+}
 
 // Finds a slice, or reads it: then the mutex was given up and the answer is null, so that the
 // caller starts again with what it knew of the tables.
@@ -114,7 +123,9 @@ Result<FileOffset> L2TableOf(Core& core, uint64_t l1_entry);
 Result<Entry> EntryAt(const Core& core, const Slice& slice, uint64_t l2_index);
 void SetEntry(Core& core, Slice& slice, uint64_t l2_index, const Entry& entry, uint64_t barrier)
     REQUIRES(core.mutex);
-FileOffset SliceFor(const Core& core, FileOffset l2_table, uint64_t l2_index);
+FileOffset SliceFor(const Core& core, FileOffset l2_table, uint64_t l2_index) REQUIRES(core.mutex);
+// The first part of `range`, as far as its entries are in one slice.
+DiskRange InOneSlice(const Core& core, DiskRange range) REQUIRES(core.mutex);
 
 // Refuses all further changes, and tells everybody by the header's corrupt bit. Returns the error
 // for the one who found it. Gives the mutex up.

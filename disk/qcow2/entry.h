@@ -50,16 +50,11 @@ class Entry {
   uint32_t zero() const { return zero_; }
   bool empty() const { return !has_host_ && !compressed_ && zero_ == 0; }
 
-  void set_copied(bool copied) { copied_ = copied; }
   void set_host(FileOffset host, bool copied) {
     host_ = host;
     copied_ = copied;
     has_host_ = true;
     compressed_ = false;
-  }
-  void drop_host() {
-    has_host_ = copied_ = compressed_ = false;
-    allocated_ = 0;
   }
   // Sets the content of the subclusters in `mask`.
   void SetContent(uint32_t mask, Content content) {

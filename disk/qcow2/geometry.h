@@ -32,12 +32,7 @@ class Geometry {
 
   uint32_t refcount_order() const { return refcount_order_; }
   uint32_t refcount_bits() const { return 1u << refcount_order_; }
-  uint64_t max_refcount() const {
-    return refcount_order_ == 6 ? ~uint64_t{0} : (uint64_t{1} << refcount_bits()) - 1;
-  }
   uint64_t refcounts_per_block() const { return cluster_size() * 8 / refcount_bits(); }
-  // Of the file, by one refcount block.
-  uint64_t bytes_per_refcount_block() const { return refcounts_per_block() << cluster_bits_; }
 
   uint64_t L1Index(DiskOffset offset) const { return offset.value() / bytes_per_l2(); }
   uint64_t L2Index(DiskOffset offset) const {

@@ -161,7 +161,7 @@ void Put(std::vector<std::byte>& bytes, size_t at, const T& value) {
 
 }  // namespace
 
-Result<Header> Header::Parse(std::span<const std::byte> start, uint64_t /*file_size*/) {
+Result<Header> Header::Parse(std::span<const std::byte> start) {
   if (start.size() < sizeof(HeaderV2)) return Invalid("not a qcow2 image: it is too short");
   const auto v2 = Load<HeaderV2>(start);
   TRY(CheckVersion(v2));
@@ -191,16 +191,19 @@ Result<Header> Header::Parse(std::span<const std::byte> start, uint64_t /*file_s
 }
 
 Result<Header> Header::Read(File& file) {
-  std::vector<std::byte> start(std::min<uint64_t>(file.size(), uint64_t{1} << kMaxClusterBits));
-  constexpr size_t kEnough = 64 * 1024;  // for nearly all; then the rest of a larger cluster
-  const size_t first = std::min(start.size(), kEnough);
-  TRY(ReadBytes(file, FileOffset(0), std::span(start).first(first)));
-  if (first >= sizeof(HeaderV2)) {
+  constexpr uint64_t kEnough = 64 * 1024;  // for nearly all; then the rest of a larger cluster
+  std::vector<std::byte> start(std::min(file.size(), kEnough));
+  TRY(ReadBytes(file, FileOffset(0), start));
+  if (start.size() == kEnough) {
     const auto v2 = ::skiff::qcow2::Load<HeaderV2>(start);
-    if (v2.magic == kMagic && v2.cluster_bits > 16 && start.size() > first)
-      TRY(ReadBytes(file, FileOffset(first), std::span(start).subspan(first)));
+    const bool large = v2.magic == kMagic && v2.cluster_bits > 16;
+    const uint64_t wanted = uint64_t{1} << std::min<uint32_t>(v2.cluster_bits, kMaxClusterBits);
+    if (large && file.size() > kEnough) {
+      start.resize(std::min(file.size(), wanted));
+      TRY(ReadBytes(file, FileOffset(kEnough), std::span(start).subspan(kEnough)));
+    }
   }
-  return Parse(start, file.size());
+  return Parse(start);
 }
 
 Result<std::vector<std::byte>> Header::Serialize() const {
@@ -234,18 +237,6 @@ const Extension* Header::Find(uint32_t type) const {
   const auto found = std::find_if(extensions.begin(), extensions.end(),
                                   [&](const Extension& one) { return one.type == type; });
   return found == extensions.end() ? nullptr : &*found;
-}
-
-void Header::SetExtension(uint32_t type, std::vector<std::byte> data) {
-  const auto found = std::find_if(extensions.begin(), extensions.end(),
-                                  [&](const Extension& one) { return one.type == type; });
-  if (found == extensions.end()) {
-    if (!data.empty()) extensions.push_back({type, std::move(data)});
-  } else if (data.empty()) {
-    extensions.erase(found);
-  } else {
-    found->data = std::move(data);
-  }
 }
 
 }  // namespace skiff::qcow2

@@ -49,7 +49,7 @@ struct Header {
   // are in words and name the field: kInvalid if it is no qcow2 image, kUnsupported if it needs
   // what we lack (by the name that the feature name table gives), kCorrupt if it makes no sense.
   // Images with the dirty or the corrupt bit pass; whether they may be written is the caller's.
-  static Result<Header> Parse(std::span<const std::byte> start, uint64_t file_size);
+  static Result<Header> Parse(std::span<const std::byte> start);
   // Reads what Parse() needs and calls it.
   static Result<Header> Read(File& file);
 
@@ -58,8 +58,6 @@ struct Header {
 
   bool Has(uint64_t incompatible) const { return (incompatible_features & incompatible) != 0; }
   const Extension* Find(uint32_t type) const;
-  // Replaces or adds; empty `data` removes.
-  void SetExtension(uint32_t type, std::vector<std::byte> data);
 };
 
 }  // namespace skiff::qcow2

@@ -126,7 +126,7 @@ TEST(Header, UnknownFeaturesAreNamed) {
   Bytes bytes = MadeWith("");
   Patch(bytes, 72, Be64(uint64_t{1} << 6));
   // QEMU's table starts with the dirty bit: make it name bit 6.
-  auto header = Header::Parse(MadeWith(""), 0);
+  auto header = Header::Parse(MadeWith(""));
   ASSERT_TRUE(header.ok());
   const Extension* table = header->Find(kExtensionFeatureNames);
   ASSERT_NE(table, nullptr);
@@ -156,7 +156,7 @@ TEST(Header, SerializesAsItWasRead) {
         "-o extended_l2=on", "-o lazy_refcounts=on", "-o compression_type=zstd",
         "-u -b a_base -F raw", "-o compat=0.10 -u -b a_base -F qcow2"}) {
     const Bytes bytes = MadeWith(options, "1M");
-    const auto header = Header::Parse(bytes, bytes.size());
+    const auto header = Header::Parse(bytes);
     ASSERT_TRUE(header.ok()) << options << ": " << header.error().message();
     const auto again = header->Serialize();
     ASSERT_TRUE(again.ok());
@@ -171,7 +171,7 @@ TEST(Header, SerializesAsItWasRead) {
 TEST(Header, BackingFormatsAreFoundInBothVersions) {
   for (const char* compat : {"0.10", "1.1"}) {
     const auto header =
-        Header::Parse(MadeWith(std::string("-o compat=") + compat + " -u -b below -F raw"), 0);
+        Header::Parse(MadeWith(std::string("-o compat=") + compat + " -u -b below -F raw"));
     ASSERT_TRUE(header.ok());
     EXPECT_EQ(header->backing_file, "below");
     EXPECT_EQ(header->backing_format, "raw");

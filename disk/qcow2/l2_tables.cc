@@ -10,10 +10,7 @@ namespace {
 Result<std::vector<std::byte>> ContentOf(Core& core, FileOffset shared) REQUIRES(core.mutex) {
   std::vector<std::byte> bytes(core.geometry.cluster_size());
   if (shared.value() == 0) return bytes;
-  core.mutex.Unlock();
-  Result<void> read = ReadBytes(*core.file, shared, bytes);
-  core.mutex.Lock();
-  TRY(std::move(read));
+  TRY(WithoutLock(core, [&] { return ReadBytes(*core.file, shared, bytes); }));
   return bytes;
 }
 
@@ -22,10 +19,8 @@ Result<std::vector<std::byte>> ContentOf(Core& core, FileOffset shared) REQUIRES
 Result<uint64_t> Fill(Core& core, const Allocation& table, FileOffset shared) REQUIRES(core.mutex) {
   if (shared.value() == 0 && table.fresh) return uint64_t{0};
   const std::vector<std::byte> bytes = TRY(ContentOf(core, shared));
-  core.mutex.Unlock();
-  Result<void> written = WriteBytes(*core.file, core.OffsetOf(table.run.first), bytes);
-  core.mutex.Lock();
-  TRY(std::move(written));
+  const FileOffset at = core.OffsetOf(table.run.first);
+  TRY(WithoutLock(core, [&] { return WriteBytes(*core.file, at, bytes); }));
   return core.NextSync();
 }
 

@@ -39,17 +39,17 @@ Result<void> WriteAll(Core& core, std::vector<MetadataWrite>& writes) REQUIRES(c
   for (const MetadataWrite& write : writes) barrier = std::max(barrier, write.barrier);
   if (barrier > core.syncs_completed) TRY(SyncFile(core));
   SortByPlace(writes);
-  core.mutex.Unlock();
-  Result<void> written = WriteSorted(*core.file, writes);
-  core.mutex.Lock();
-  return written;
+  return WithoutLock(core, [&] { return WriteSorted(*core.file, writes); });
 }
 
-void EndWrites(Core& core, bool success) REQUIRES(core.mutex) {
-  core.l2_slices.EndWrite(success);
-  core.l1.EndWrite(success);
-  core.refcount_slices.EndWrite(success);
-  core.refcount_table.EndWrite(success);
+// Writes what was taken from the tables, and tells them how that went.
+Result<void> WriteTaken(Core& core, std::vector<MetadataWrite>& writes) REQUIRES(core.mutex) {
+  Result<void> written = WriteAll(core, writes);
+  core.l2_slices.EndWrite(written.ok());
+  core.l1.EndWrite(written.ok());
+  core.refcount_slices.EndWrite(written.ok());
+  core.refcount_table.EndWrite(written.ok());
+  return written;
 }
 
 // Entries freed up to now are in the file; plans made from now on do not know their clusters.
@@ -66,7 +66,7 @@ void MoveToUnlinked(Core& core, std::deque<Freed> freed) REQUIRES(core.mutex) {
 
 Result<void> FlushAsMaintainer(Core& core) REQUIRES(core.mutex) {
   TRY(WriteBack(core));
-  if (core.file->TakeWritten()) TRY(SyncFile(core));
+  if (core.file->written()) TRY(SyncFile(core));
   ReleaseFreed(core);
   return {};
 }
@@ -87,10 +87,7 @@ Result<void> CloseAsMaintainer(Core& core) REQUIRES(core.mutex) {
   // Only now that no durable count is beyond it.
   const FileOffset end = TRY(UsedEnd(core));
   if (end.value() >= core.file->size() || end.value() < core.initial_file_size) return {};
-  core.mutex.Unlock();
-  Result<void> cut = core.file->Resize(end.value());
-  core.mutex.Lock();
-  return cut;
+  return WithoutLock(core, [&] { return core.file->Resize(end.value()); });
 }
 
 }  // namespace
@@ -107,10 +104,8 @@ void EndMaintenance(Core& core) {
 
 Result<void> SyncFile(Core& core) {
   const uint64_t number = ++core.syncs_started;
-  core.file->TakeWritten();
-  core.mutex.Unlock();
-  Result<void> synced = core.file->Sync();
-  core.mutex.Lock();
+  core.file->ForgetWritten();
+  Result<void> synced = WithoutLock(core, [&] { return core.file->Sync(); });
   if (!synced.ok()) {
     core.file->NoteWritten();
     return synced;
@@ -126,8 +121,7 @@ Result<void> WriteBack(Core& core) {
   core.l1.TakeDirty(writes);
   core.refcount_slices.TakeDirty(writes);
   core.refcount_table.TakeDirty(writes);
-  Result<void> written = WriteAll(core, writes);
-  EndWrites(core, written.ok());
+  Result<void> written = WriteTaken(core, writes);
   if (written.ok()) {
     MoveToUnlinked(core, std::move(freed));
   } else {
@@ -140,10 +134,7 @@ Result<void> WriteRefcounts(Core& core) {
   std::vector<MetadataWrite> writes;
   core.refcount_slices.TakeDirty(writes);
   core.refcount_table.TakeDirty(writes);
-  Result<void> written = WriteAll(core, writes);
-  core.refcount_slices.EndWrite(written.ok());
-  core.refcount_table.EndWrite(written.ok());
-  return written;
+  return WriteTaken(core, writes);
 }
 
 void ReleaseFreed(Core& core) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/overloaded.h"
+
 namespace skiff::qcow2 {
 namespace {
 
@@ -96,31 +98,15 @@ bool Continues(const BlockStatus& status, const BlockStatus& next) {
 }  // namespace
 
 bool Join(ReadStep& last, const ReadStep& next) {
-  if (auto* zeroes = std::get_if<ReadZeroes>(&last)) {
-    const auto* more = std::get_if<ReadZeroes>(&next);
-    if (more == nullptr) return false;
-    zeroes->length += more->length;
-    return true;
-  }
-  if (auto* file = std::get_if<ReadFile>(&last)) {
-    const auto* more = std::get_if<ReadFile>(&next);
-    if (more == nullptr || more->source.start() != file->source.end()) return false;
-    auto joined =
-        FileRange::Make(file->source.start(), file->source.length() + more->source.length());
-    if (!joined.ok()) return false;
-    file->source = *joined;
-    return true;
-  }
-  if (auto* below = std::get_if<ReadBelow>(&last)) {
-    const auto* more = std::get_if<ReadBelow>(&next);
-    if (more == nullptr) return false;  // both are at their place in the disk
-    auto joined =
-        DiskRange::Make(below->range.start(), below->range.length() + more->range.length());
-    if (!joined.ok()) return false;
-    below->range = *joined;
-    return true;
-  }
-  return false;
+  if (last.index() != next.index()) return false;
+  return std::visit(
+      Overloaded{
+          [&](ReadFile& l) { return l.source.Append(std::get<ReadFile>(next).source); },
+          [&](ReadBelow& l) { return l.range.Append(std::get<ReadBelow>(next).range); },
+          [&](ReadZeroes& l) { return l.length += std::get<ReadZeroes>(next).length, true; },
+          [](ReadEncoded& /*l*/) { return false; },
+      },
+      last);
 }
 
 ReadStep StepFor(const Core& core, const Entry& entry, Content content, DiskRange range) {

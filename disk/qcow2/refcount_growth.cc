@@ -15,10 +15,7 @@ constexpr uint64_t kRefcountTableOffsetField = offsetof(HeaderV2, refcount_table
 Result<void> WriteUnreferenced(Core& core, FileOffset at, std::span<const std::byte> bytes)
     REQUIRES(core.mutex) {
   core.never_written = std::max(core.never_written, at + bytes.size());
-  core.mutex.Unlock();
-  Result<void> written = WriteBytes(*core.file, at, bytes);
-  core.mutex.Lock();
-  TRY(std::move(written));
+  TRY(WithoutLock(core, [&] { return WriteBytes(*core.file, at, bytes); }));
   return SyncFile(core);
 }
 
@@ -85,11 +82,10 @@ Result<void> SwitchTable(Core& core, FileOffset table, uint32_t clusters) REQUIR
     Be32 clusters;
   } const fields{table.value(), clusters};
   static_assert(sizeof(fields) == 12);
-  core.mutex.Unlock();
-  Result<void> written = WriteBytes(*core.file, FileOffset(kRefcountTableOffsetField),
-                                    std::as_bytes(std::span(&fields, 1)));
-  core.mutex.Lock();
-  TRY(std::move(written));
+  TRY(WithoutLock(core, [&] {
+    return WriteBytes(*core.file, FileOffset(kRefcountTableOffsetField),
+                      std::as_bytes(std::span(&fields, 1)));
+  }));
   core.header.refcount_table_offset = table;
   core.header.refcount_table_clusters = clusters;
   return SyncFile(core);

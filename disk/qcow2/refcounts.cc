@@ -82,9 +82,7 @@ Result<SameCount> CountsFrom(Core& core, ClusterRun run) REQUIRES(core.mutex) {
 // What a guest discarded takes no room any more. That a host cannot do it is no error.
 void Punch(Core& core, ClusterRun run) REQUIRES(core.mutex) {
   const FileRange range = core.RangeOf(run);
-  core.mutex.Unlock();
-  (void)core.file->Discard(range).ok();
-  core.mutex.Lock();
+  (void)WithoutLock(core, [&] { return core.file->Discard(range); }).ok();
 }
 
 }  // namespace

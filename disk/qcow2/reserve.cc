@@ -11,13 +11,11 @@ ClusterRun Reserve::Take(uint64_t most) {
   const ClusterRun rest{taken.end(), lowest->second - taken.count};
   runs_.erase(lowest);
   if (rest.count != 0) runs_.emplace(rest.first, rest.count);
-  clusters_ -= taken.count;
   return taken;
 }
 
 void Reserve::Add(ClusterRun run) {
   if (run.count == 0) return;
-  clusters_ += run.count;
   auto after = runs_.lower_bound(run.first);
   if (after != runs_.end() && after->first == run.end()) {
     run.count += after->second;
@@ -38,7 +36,6 @@ std::vector<ClusterRun> Reserve::TakeAll() {
   all.reserve(runs_.size());
   for (const auto& [first, count] : runs_) all.push_back({first, count});
   runs_.clear();
-  clusters_ = 0;
   return all;
 }
 

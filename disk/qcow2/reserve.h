@@ -18,7 +18,6 @@ struct ClusterRun {
 class Reserve {
  public:
   bool empty() const { return runs_.empty(); }
-  uint64_t clusters() const { return clusters_; }
 
   // From the lowest run, at most `most`; must not be empty.
   ClusterRun Take(uint64_t most);
@@ -28,7 +27,6 @@ class Reserve {
 
  private:
   std::map<uint64_t, uint64_t> runs_;  // first cluster to count; neighbours are joined
-  uint64_t clusters_ = 0;
 };
 
 }  // namespace skiff::qcow2

@@ -104,15 +104,6 @@ void TableCache::MarkDirty(Slice& slice, uint32_t sectors, uint64_t barrier) {
   slice.barrier_ = std::max(slice.barrier_, barrier);
 }
 
-bool TableCache::HasDirty(FileRange range) const {
-  for (FileOffset at = SliceOf(range.start()); at < range.end(); at = at + slice_size_) {
-    const auto found = by_place_.find(at.value());
-    if (found == by_place_.end()) continue;
-    if (found->second->dirty() || found->second->being_written_) return true;
-  }
-  return false;
-}
-
 void TableCache::AppendRuns(const Slice& slice, std::vector<MetadataWrite>& writes) {
   uint32_t left = slice.dirty_;
   while (left != 0) {

@@ -77,8 +77,6 @@ class TableCache {
 
   // Dirty slices' bytes, at most; never less than there are.
   uint64_t dirty_bytes() const { return dirty_.size() * slice_size_; }
-  bool any_dirty() const { return !dirty_.empty(); }
-  bool HasDirty(FileRange range) const;
 
   // Appends all changes to `writes` and counts them as written. They stay in memory until
   // EndWrite(), which after a failure makes them changes again; one TakeDirty() at a time.

@@ -24,7 +24,6 @@ class TopTable {
   // As TableCache::SetBe64().
   void Set(uint64_t index, uint64_t value, uint64_t barrier);
 
-  bool any_dirty() const { return !dirty_.empty(); }
   void TakeDirty(std::vector<MetadataWrite>& writes);
   void EndWrite(bool success);
 

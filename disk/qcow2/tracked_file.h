@@ -14,9 +14,10 @@ class TrackedFile final : public File {
   // What is in the file at first counts as written: a writer before us may have been killed.
   explicit TrackedFile(std::unique_ptr<File> inner) : inner_(std::move(inner)) {}
 
-  // True if something was written since the last call that returned true. Ask before Sync(), and
-  // after a failed one call NoteWritten().
-  bool TakeWritten() { return written_.exchange(false); }
+  // Whether something was written since the last ForgetWritten(). Call that before Sync(), and
+  // after a failed one NoteWritten().
+  bool written() const { return written_.load(); }
+  void ForgetWritten() { written_.store(false); }
   void NoteWritten() { written_.store(true); }
 
   const FileFacts& facts() const override { return inner_->facts(); }

@@ -10,13 +10,6 @@
 namespace skiff::qcow2 {
 namespace {
 
-// The part of `range` whose entries are in one slice.
-DiskRange InOneSlice(const Core& core, DiskRange range) REQUIRES(core.mutex) {
-  const uint64_t entries = core.l2_slices.slice_size() / core.geometry.l2_entry_size();
-  const uint64_t bytes = entries << core.geometry.cluster_bits();
-  return range.Prefix(bytes - (range.start().value() & (bytes - 1)));
-}
-
 // The first piece of `range` up to the end of its cluster.
 DiskRange InOneCluster(const Core& core, DiskRange range) {
   return range.Prefix(core.geometry.cluster_size() - core.geometry.InCluster(range.start()));
@@ -53,12 +46,7 @@ bool IsSane(const Core& core, const Entry& entry) REQUIRES(core.mutex) {
 Error Insane() { return Corrupt("an L2 entry names a place that cannot hold data"); }
 
 bool AppendPayload(WritePlan& plan, FileRange piece) {
-  if (!plan.payload.empty() && plan.payload.back().end() == piece.start()) {
-    FileRange& last = plan.payload.back();
-    auto joined = FileRange::Make(last.start(), last.length() + piece.length());
-    if (joined.ok()) last = *joined;
-    return true;
-  }
+  if (!plan.payload.empty() && plan.payload.back().Append(piece)) return true;
   if (plan.payload.full()) return false;
   plan.payload.push_back(piece);
   return true;
