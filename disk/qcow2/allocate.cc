@@ -34,9 +34,10 @@ uint64_t ClusterLimit(const Core& core) {
   return (uint64_t{1} << 56) >> core.geometry.cluster_bits();  // what an entry can name
 }
 
-Result<std::vector<ClusterRun>> Claim(Core& core, uint64_t wanted) REQUIRES(core.mutex) {
+// What is in `runs` has been claimed, also after an error.
+Result<void> Claim(Core& core, uint64_t wanted, std::vector<ClusterRun>& runs)
+    REQUIRES(core.mutex) {
   const uint64_t limit = ClusterLimit(core);
-  std::vector<ClusterRun> runs;
   uint64_t at = core.first_free;
   while (runs.empty()) {
     if (at >= limit)
@@ -45,29 +46,31 @@ Result<std::vector<ClusterRun>> Claim(Core& core, uint64_t wanted) REQUIRES(core
     if (runs.empty() && at < limit) TRY(AddRefcountBlock(core, at));
   }
   core.first_free = at;
-  return runs;
+  return {};
 }
 
 // The file is made long enough first: an entry past its end would be an error.
 Result<void> MakeDurable(Core& core, const std::vector<ClusterRun>& runs) REQUIRES(core.mutex) {
   const uint64_t end = core.OffsetOf(runs.back().end()).value();
   if (!core.file->facts().fixed_size && end > core.file->size()) {
-    core.mutex.Unlock();
-    Result<void> grown = core.file->Resize(end);
-    core.mutex.Lock();
-    TRY(std::move(grown));
+    TRY(WithoutLock(core, [&] { return core.file->Resize(end); }));
   }
   TRY(WriteRefcounts(core));
   return SyncFile(core);
 }
 
+Result<void> ClaimDurably(Core& core, std::vector<ClusterRun>& runs) REQUIRES(core.mutex) {
+  TRY(Claim(core, core.next_batch, runs));
+  return MakeDurable(core, runs);
+}
+
 Result<void> ReserveMore(Core& core) REQUIRES(core.mutex) {
   ReleaseFreed(core);
-  const std::vector<ClusterRun> runs = TRY(Claim(core, core.next_batch));
-  Result<void> durable = MakeDurable(core, runs);
-  if (!durable.ok()) {
+  std::vector<ClusterRun> runs;
+  Result<void> claimed = ClaimDurably(core, runs);
+  if (!claimed.ok()) {
     for (const ClusterRun& run : runs) (void)SetRefcounts(core, run, 0).ok();
-    return durable;
+    return claimed;
   }
   for (const ClusterRun& run : runs) core.reserve.Add(run);
   core.next_batch = std::min(2 * core.next_batch, core.largest_batch);
