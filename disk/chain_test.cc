@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "disk/engine/blocking_executor.h"
+#include "tests/fakes/image_io.h"
 #include "tests/fakes/temp_directory.h"
 
 namespace skiff {
@@ -34,16 +34,11 @@ std::string Refusal(const std::string& path) {
 
 // The byte that fills the sector at `at`, or "mixed".
 std::string SectorAt(Image& image, uint64_t at) {
-  std::vector<char> bytes(512);
-  const iovec buffer{bytes.data(), bytes.size()};
-  BlockRequest read;
-  read.op = BlockOp::kRead;
-  read.range = DiskRange::Make(DiskOffset(at), 512).value();
-  read.buffers = {&buffer, 1};
-  const Result<void> done = BlockingExecutor(image, false).Perform(read);
+  std::vector<std::byte> bytes(512);
+  const Result<void> done = fakes::Perform(image, BlockOp::kRead, at, bytes.size(), bytes);
   if (!done.ok()) return done.error().message();
-  if (bytes != std::vector<char>(512, bytes[0])) return "mixed";
-  return std::to_string(static_cast<unsigned char>(bytes[0]));
+  if (bytes != std::vector<std::byte>(512, bytes[0])) return "mixed";
+  return std::to_string(static_cast<unsigned>(bytes[0]));
 }
 
 // names count from the overlay's folder, whatever the process's folder is.

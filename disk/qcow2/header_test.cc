@@ -5,14 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
-#include <fstream>
 
 #include "disk/qcow2/image.h"
-#include "tests/fakes/forwarding_file.h"
+#include "tests/fakes/lent_file.h"
 #include "tests/fakes/memory_file.h"
-#include "tests/fakes/temp_directory.h"
+#include "tests/fakes/qemu_image.h"
 
 namespace skiff::qcow2 {
 namespace {
@@ -20,14 +18,7 @@ namespace {
 using Bytes = std::vector<std::byte>;
 
 Bytes MadeWith(const std::string& options, const std::string& size = "64M") {
-  const fakes::TempDirectory directory;
-  const std::string path = directory / "x.qcow2";
-  EXPECT_EQ(
-      std::system(("qemu-img create -q -f qcow2 " + options + " " + path + " " + size).c_str()), 0);
-  std::ifstream file(path, std::ios::binary);
-  const std::vector<char> bytes((std::istreambuf_iterator<char>(file)), {});
-  const auto raw = std::as_bytes(std::span(bytes));
-  return {raw.begin(), raw.end()};
+  return fakes::QemuImage(options, size);
 }
 
 template <typename T>
@@ -181,16 +172,9 @@ TEST(Header, BackingFormatsAreFoundInBothVersions) {
 Bytes AfterOpening(const Bytes& bytes, bool read_only) {
   fakes::MemoryFile memory;
   memory.SetBytes(bytes);
-  class Lent final : public fakes::ForwardingFile {
-   public:
-    using ForwardingFile::ForwardingFile;
-
-   private:
-    Result<void> Before(fakes::FileOp /*op*/) override { return {}; }
-  };
   Options options;
   options.read_only = read_only;
-  const auto image = Qcow2Image::Open(std::make_unique<Lent>(memory), nullptr, options);
+  const auto image = Qcow2Image::Open(std::make_unique<fakes::LentFile>(memory), nullptr, options);
   EXPECT_TRUE(image.ok());
   if (image.ok()) {
     EXPECT_TRUE((*image)->Close().ok());

@@ -8,8 +8,8 @@
 #include <fstream>
 #include <random>
 
-#include "disk/engine/blocking_executor.h"
 #include "disk/posix_file.h"
+#include "tests/fakes/image_io.h"
 #include "tests/fakes/temp_directory.h"
 
 namespace skiff::qcow2 {
@@ -51,15 +51,7 @@ class Disk {
 
   Result<void> Do(BlockOp op, uint64_t at, std::span<std::byte> bytes, uint64_t length,
                   bool may_unmap = false) {
-    iovec buffer{bytes.data(), bytes.size()};
-    BlockRequest request;
-    request.op = op;
-    request.range = DiskRange::Make(DiskOffset(at), length).value();
-    request.buffers = {&buffer, 1};
-    request.may_unmap = may_unmap;
-    BlockingExecutor executor(*image_, false);
-    TRY(executor.Check(request));
-    return executor.Perform(request);
+    return fakes::Perform(*image_, op, at, length, bytes, may_unmap);
   }
   Image& image() { return *image_; }
 

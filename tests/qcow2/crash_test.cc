@@ -2,19 +2,18 @@
 // back, everything else is old or new, and the image has no error.
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 
-#include "disk/engine/blocking_executor.h"
 #include "disk/qcow2/image.h"
 #include "disk/raw/raw_image.h"
 #include "tests/fakes/crash_recorder.h"
+#include "tests/fakes/image_io.h"
+#include "tests/fakes/lent_file.h"
 #include "tests/fakes/memory_file.h"
 #include "tests/fakes/power_cuts.h"
-#include "tests/fakes/temp_directory.h"
+#include "tests/fakes/qemu_image.h"
 #include "tests/qcow2/references.h"
 #include "tests/qcow2/sector_model.h"
 
@@ -37,21 +36,10 @@ struct Kind {
   bool fixed_size = false;
 };
 
-std::vector<std::byte> ReadWhole(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  const std::vector<char> bytes((std::istreambuf_iterator<char>(file)), {});
-  const auto raw = std::as_bytes(std::span(bytes));
-  return {raw.begin(), raw.end()};
-}
-
 std::vector<std::byte> MakeImage(const Kind& kind) {
-  const fakes::TempDirectory directory;
-  const std::string path = directory / "new.qcow2";
-  const std::string below = kind.backing ? " -u -b none.raw -F raw" : "";
-  const std::string command = "qemu-img create -q -f qcow2 -o " + kind.options + below + " " +
-                              path + " " + std::to_string(kind.size);
-  EXPECT_EQ(std::system(command.c_str()), 0);
-  std::vector<std::byte> bytes = ReadWhole(path);
+  std::vector<std::byte> bytes =
+      fakes::QemuImage("-o " + kind.options + (kind.backing ? " -u -b none.raw -F raw" : ""),
+                       std::to_string(kind.size));
   if (kind.fixed_size) bytes.resize(4 * kind.size);
   return bytes;
 }
@@ -62,14 +50,6 @@ std::vector<std::byte> BackingBytes(const Kind& kind) {
     Fill(std::span(bytes).subspan(at, kSector), kBackingMark | at);
   return bytes;
 }
-
-class PassOn final : public fakes::ForwardingFile {
- public:
-  using ForwardingFile::ForwardingFile;
-
- private:
-  Result<void> Before(fakes::FileOp /*op*/) override { return {}; }
-};
 
 // An operation, and the log's length when it began and ended.
 struct Step {
@@ -146,20 +126,15 @@ class Session {
     qcow2::Options options;
     options.l2_cache_size = Below(2) == 0 ? 0 : 1 << 20;
     if (Below(2) == 0) options.most_reserved = 0;  // one cluster at a time
-    auto image = Qcow2Image::Open(std::make_unique<PassOn>(recorder_), OpenBacking(), options);
+    auto image =
+        Qcow2Image::Open(std::make_unique<fakes::LentFile>(recorder_), OpenBacking(), options);
     ASSERT_TRUE(image.ok()) << image.error().message();
     image_ = std::move(image).value();
   }
 
   static Result<void> Perform(Image& image, BlockOp op, uint64_t first, uint64_t count,
                               std::span<std::byte> bytes, bool unmap = false) {
-    const iovec buffer{bytes.data(), bytes.size()};
-    BlockRequest request;
-    request.op = op;
-    request.range = DiskRange::Make(DiskOffset(first * kSector), count * kSector).value();
-    request.buffers = {&buffer, 1};
-    request.may_unmap = unmap;
-    return BlockingExecutor(image, false).Perform(request);
+    return fakes::Perform(image, op, first * kSector, count * kSector, bytes, unmap);
   }
 
   static std::vector<uint64_t> ReadValues(Image& image, uint64_t first, uint64_t count) {

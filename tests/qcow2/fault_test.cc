@@ -4,15 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <fstream>
 #include <random>
 
-#include "disk/engine/blocking_executor.h"
 #include "disk/qcow2/image.h"
 #include "disk/raw/raw_image.h"
 #include "tests/fakes/forwarding_file.h"
+#include "tests/fakes/image_io.h"
+#include "tests/fakes/lent_file.h"
 #include "tests/fakes/memory_file.h"
-#include "tests/fakes/temp_directory.h"
+#include "tests/fakes/qemu_image.h"
 #include "tests/qcow2/references.h"
 #include "tests/qcow2/sector_model.h"
 
@@ -50,26 +50,9 @@ class FailingOnce final : public fakes::ForwardingFile {
   bool sync_failed_ = false;
 };
 
-// Lends a file that outlives the image.
-class Lent final : public fakes::ForwardingFile {
- public:
-  using ForwardingFile::ForwardingFile;
-
- private:
-  Result<void> Before(FileOp /*op*/) override { return {}; }
-};
-
 std::vector<std::byte> MakeImage(const std::string& options, bool backing) {
-  const fakes::TempDirectory directory;
-  const std::string path = directory / "new.qcow2";
-  const std::string command = "qemu-img create -q -f qcow2 -o " + options +
-                              (backing ? " -u -b none -F raw " : " ") + path + " " +
-                              std::to_string(kSectors * kSector);
-  EXPECT_EQ(std::system(command.c_str()), 0);
-  std::ifstream file(path, std::ios::binary);
-  const std::vector<char> bytes((std::istreambuf_iterator<char>(file)), {});
-  const auto raw = std::as_bytes(std::span(bytes));
-  return {raw.begin(), raw.end()};
+  return fakes::QemuImage("-o " + options + (backing ? " -u -b none -F raw" : ""),
+                          std::to_string(kSectors * kSector));
 }
 
 class FaultyRun {
@@ -120,18 +103,13 @@ class FaultyRun {
     options.l2_cache_size = random_() % 2 == 0 ? 0 : 1 << 20;
     options.most_reserved = random_() % 2 == 0 ? 0 : 1 << 20;
     File& file = read_only ? static_cast<File&>(file_.memory) : file_.failing;
-    return Qcow2Image::Open(std::make_unique<Lent>(file), Backing(), options);
+    return Qcow2Image::Open(std::make_unique<fakes::LentFile>(file), Backing(), options);
   }
 
   static Result<void> Perform(Image& image, BlockOp op, uint64_t first, uint64_t count,
                               std::span<std::byte> bytes) {
-    const iovec buffer{bytes.data(), bytes.size()};
-    BlockRequest request;
-    request.op = op;
-    request.range = DiskRange::Make(DiskOffset(first * kSector), count * kSector).value();
-    request.buffers = {&buffer, 1};
-    request.may_unmap = first % 2 == 0;
-    return BlockingExecutor(image, false).Perform(request);
+    return fakes::Perform(image, op, first * kSector, count * kSector, bytes,
+                          /*may_unmap=*/first % 2 == 0);
   }
 
   void Step() {

@@ -7,10 +7,10 @@
 #include <random>
 #include <thread>
 
-#include "disk/engine/blocking_executor.h"
 #include "disk/posix_file.h"
 #include "disk/qcow2/image.h"
 #include "disk/raw/raw_image.h"
+#include "tests/fakes/image_io.h"
 #include "tests/fakes/memory_file.h"
 #include "tests/fakes/temp_directory.h"
 #include "tests/qcow2/references.h"
@@ -34,16 +34,7 @@ std::unique_ptr<Image> Backing() {
 
 Result<void> Perform(Image& image, BlockOp op, uint64_t sector, std::span<std::byte> bytes,
                      uint64_t length) {
-  const iovec buffer{bytes.data(), bytes.size()};
-  BlockRequest request;
-  request.op = op;
-  request.range = DiskRange::Make(DiskOffset(sector * kSector), length).value();
-  request.buffers = {&buffer, 1};
-  request.may_unmap = true;
-  BlockingExecutor executor(image, false);
-  // As a queue does: what memory can answer is done at once.
-  if (executor.TryPerform(request)) return {};
-  return executor.Perform(request);
+  return fakes::Perform(image, op, sector * kSector, length, bytes, /*may_unmap=*/true);
 }
 
 // One thread's sectors: every kThreads-th, so that all threads meet in every cluster.

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdlib>
+#include <fstream>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tests/fakes/temp_directory.h"
+
+namespace skiff::fakes {
+
+// The bytes of a qcow2 image that `qemu-img create` makes with these options ("-o …", "-b …") and
+// size of the disk.
+inline std::vector<std::byte> QemuImage(const std::string& options, const std::string& size) {
+  const TempDirectory directory;
+  const std::string path = directory / "new.qcow2";
+  const std::string command = "qemu-img create -q -f qcow2 " + options + " " + path + " " + size;
+  EXPECT_EQ(std::system(command.c_str()), 0) << command;
+  std::ifstream file(path, std::ios::binary);
+  const std::vector<char> bytes((std::istreambuf_iterator<char>(file)), {});
+  const auto raw = std::as_bytes(std::span(bytes));
+  return {raw.begin(), raw.end()};
+}
+
+}  // namespace skiff::fakes
