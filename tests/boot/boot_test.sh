@@ -1,6 +1,6 @@
 #!/bin/bash
 # Boots guests with skiff where /dev/kvm works: prepares kernels and images on this machine, then
-# runs boot_cases once inside the lab. Bazel's shards become GoogleTest's.
+# runs boot_cases inside the lab.
 set -euo pipefail
 
 runfiles=$PWD
@@ -30,15 +30,9 @@ BOOT_DEBIAN_PARTITIONED=$out/partitioned.raw
 BOOT_DEBIAN_QCOW2=$out/debian.qcow2
 export "${!BOOT_@}"
 
-export GTEST_TOTAL_SHARDS=${TEST_TOTAL_SHARDS:-1} GTEST_SHARD_INDEX=${TEST_SHARD_INDEX:-0}
-[ -z "${TEST_SHARD_STATUS_FILE:-}" ] || touch "$TEST_SHARD_STATUS_FILE"
+cp --sparse=always "$debian" "$BOOT_DEBIAN_RAW"
+cp --sparse=always "$partitioned" "$BOOT_DEBIAN_PARTITIONED"
+qemu-img create -q -f qcow2 -b "$debian" -F raw "$BOOT_DEBIAN_QCOW2"
 
-run_cases() {
-  cp --sparse=always "$debian" "$BOOT_DEBIAN_RAW"
-  cp --sparse=always "$partitioned" "$BOOT_DEBIAN_PARTITIONED"
-  qemu-img create -q -f qcow2 -b "$debian" -F raw "$BOOT_DEBIAN_QCOW2"
-  "$runfiles/tests/lab/run" --timeout 2700 --out "$out" -- \
-    "$runfiles/tests/boot/boot_cases" --gtest_output="xml:$out/cases.xml" \
-    ${TESTBRIDGE_TEST_ONLY:+--gtest_filter="$TESTBRIDGE_TEST_ONLY"} "$@"
-}
 source "$runfiles/tests/boot/in_lab.sh"
+run_in_lab "$runfiles/tests/boot/boot_cases" 2700
