@@ -29,8 +29,8 @@ Result<Entry> Entry::Decode(uint64_t bits, uint64_t bitmap, const Geometry& geom
     return entry;
   }
   const bool extended = geometry.extended_l2();
-  const uint64_t reserved = extended ? kL2Reserved | kAllZeroes : kL2Reserved;
-  if ((bits & reserved) != 0) return Corrupt("an L2 entry with reserved bits set");
+  // With extended entries the zero flag means nothing, and QEMU does not look at it.
+  if ((bits & kL2Reserved) != 0) return Corrupt("an L2 entry with reserved bits set");
   entry.host_ = FileOffset(bits & kOffsetMask);
   if (!geometry.IsAligned(entry.host_))
     return Corrupt("an L2 entry whose offset is not a cluster's");

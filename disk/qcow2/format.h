@@ -112,6 +112,30 @@ struct SnapshotHeader {
 };
 static_assert(sizeof(SnapshotHeader) == 40);
 
+// qcow2, "Bitmaps extension".
+struct BitmapsExtension {
+  Be32 nb_bitmaps;
+  Be32 reserved;
+  Be64 bitmap_directory_size;
+  Be64 bitmap_directory_offset;
+};
+static_assert(sizeof(BitmapsExtension) == 24);
+
+// qcow2, "Bitmap directory": the fixed part of an entry.
+struct BitmapDirectoryEntry {
+  Be64 bitmap_table_offset;
+  Be32 bitmap_table_size;  // entries
+  Be32 flags;
+  std::byte type;
+  std::byte granularity_bits;
+  Be16 name_size;
+  Be32 extra_data_size;
+};
+static_assert(sizeof(BitmapDirectoryEntry) == 24);
+
+// qcow2, "Bitmap table".
+inline constexpr uint64_t kBitmapReserved = ~(kOffsetMask | 1);
+
 // Limits that QEMU 7.2 keeps too; what breaks them is refused.
 inline constexpr uint32_t kMinClusterBits = 9;
 inline constexpr uint32_t kMaxClusterBits = 21;
@@ -123,5 +147,7 @@ inline constexpr uint32_t kMaxSnapshots = 65536;
 inline constexpr uint64_t kMaxSnapshotTableBytes = uint64_t{1024} * kMaxSnapshots;
 inline constexpr uint32_t kMaxSnapshotExtraBytes = 1024;
 inline constexpr uint32_t kMaxBitmaps = 65535;
+inline constexpr uint64_t kMaxBitmapDirectoryBytes = uint64_t{1024} * kMaxBitmaps;
+inline constexpr uint64_t kMaxBitmapTableEntries = 0x8000000;
 
 }  // namespace skiff::qcow2

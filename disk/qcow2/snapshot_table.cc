@@ -137,18 +137,19 @@ void AppendOne(std::vector<std::byte>& out, const Snapshot& snapshot) {
 
 }  // namespace
 
-Result<std::vector<Snapshot>> ReadSnapshots(File& file, const Header& header) {
-  std::vector<Snapshot> snapshots;
+Result<SnapshotTable> ReadSnapshots(File& file, const Header& header) {
+  SnapshotTable table;
   Reader reader(file, header.snapshots_offset);
   for (uint32_t n = 0; n < header.nb_snapshots; ++n) {
     Result<Snapshot> one = ReadOne(reader, header);
     if (!one.ok()) return std::move(one).error().While("snapshot " + std::to_string(n));
-    snapshots.push_back(std::move(one).value());
+    table.snapshots.push_back(std::move(one).value());
     const uint64_t padding = AlignUp(reader.taken(), kAlignment) - reader.taken();
     // The last one's padding may be missing.
     if (n + 1 < header.nb_snapshots) TRY(reader.Take(padding));
   }
-  return snapshots;
+  table.bytes = reader.taken();
+  return table;
 }
 
 Result<std::vector<std::byte>> EncodeSnapshots(const std::vector<Snapshot>& snapshots) {

@@ -24,10 +24,15 @@ struct Snapshot {
   std::vector<std::byte> unknown_extra;  // of the extra data, what is behind the fields above
 };
 
+struct SnapshotTable {
+  std::vector<Snapshot> snapshots;
+  uint64_t bytes = 0;  // of the table in the file
+};
+
 // Reads the whole table. Nothing in it is trusted: kCorrupt in words, with the number of the entry,
 // if it is longer than the file or than kMaxSnapshotTableBytes, or if an entry's L1 table is
 // misplaced or too large. An entry without a disk size of its own has the header's.
-Result<std::vector<Snapshot>> ReadSnapshots(File& file, const Header& header);
+Result<SnapshotTable> ReadSnapshots(File& file, const Header& header);
 
 // The table's bytes, as ReadSnapshots() reads them. kOutOfRange if it is larger than QEMU accepts.
 Result<std::vector<std::byte>> EncodeSnapshots(const std::vector<Snapshot>& snapshots);
