@@ -55,7 +55,7 @@ exit 7
 END
   export COLOUR="blue green"
   cd "$work" || exit 1
-  lab boot --accel lab --cpus 2 --timeout 120 -- \
+  lab boot --accel lab --timeout 120 -- \
     bash "$work/inside" "$tree" "$odd" "" "$("$here/prepare" --programs)/kvm_probe"
   expect "the command's status is passed on" 7 "$rc"
   expect "the status file says so" "exited 7" "$status"
@@ -71,17 +71,17 @@ END
   expect "the tree is unchanged outside" original "$(cat "$tree/file")"
   expect "nothing new in the tree outside" file "$(ls "$tree")"
   expect "devices, file systems and loopback are there" "" "$(cat "$work/boot/missing")"
-  expect "--cpus" 2 "$(cat "$work/boot/nproc")"
+  expect "one processor" 1 "$(cat "$work/boot/nproc")"
 }
 
 signal_in_machine() {
-  lab signal --accel lab --cpus 1 --memory 1G -- sh -c 'kill -SEGV $$'
+  lab signal --accel lab --memory 1G -- sh -c 'kill -SEGV $$'
   expect "a signal gives 128 + its number" 139 "$rc"
   expect "the status file names the signal" "signaled 11" "$status"
 }
 
 timeout_in_machine() {
-  lab timeout --accel lab --cpus 1 --memory 1G --timeout 1 -- sh -c 'echo early; sleep 60'
+  lab timeout --accel lab --memory 1G --timeout 1 -- sh -c 'echo early; sleep 60'
   expect "a command that takes too long gives 124" 124 "$rc"
   expect "the status file says timeout" timeout "$status"
   expect "what it wrote before arrives" early "$(cat "$stdout")"
@@ -106,10 +106,10 @@ broken_lab() {
   # A machine too small for its kernel: QEMU starts, the kernel does not.
   LAB_BOOT_LIMIT=5 lab small --accel lab --memory 48M --timeout 1 -- true
   expect "a machine that does not boot gives 125" "125 lab-failed" "$rc ${status%% *}"
-  # A processor that does nothing but its own loop, as one that hangs.
+  # A processor that does nothing but one loop, as one that hangs.
   LAB_BOOT_LIMIT=20 lab hung --accel lab -- sh -c '
     echo -1 >/proc/sys/kernel/sched_rt_runtime_us
-    exec chrt --fifo 99 taskset --cpu-list 1 sh -c "while :; do :; done"'
+    exec chrt --fifo 99 taskset --cpu-list 0 sh -c "while :; do :; done"'
   expect "a processor that hangs gives 125" "125 lab-failed the machine hung" \
     "$rc $(cut -d: -f1 <<<"$status")"
   lab usage --accel nonsense -- true

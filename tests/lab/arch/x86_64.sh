@@ -12,8 +12,8 @@ lab_kernel_flavour=6.1-amd64
 lab_kernel_file=vmlinux
 # tsc=reliable: under load the kernel's watchdog takes the emulated TSC for broken, and then
 # guests get no master clock. panic=-1: reboot at once, which ends QEMU (-no-reboot).
-# Rarely a processor of the machine hangs in its idle loop for good; a minute of that ends the machine
-# with a reason instead of the command's time running out. loglevel=5 shows where it hung.
+# A processor that hangs ends the machine with a reason after a minute, instead of the command's time
+# running out. loglevel=5 shows where it hung.
 lab_kernel_line="console=ttyS0 quiet loglevel=5 panic=-1 mitigations=off tsc=reliable"
 lab_kernel_line+=" watchdog_thresh=30 softlockup_panic=1"
 
