@@ -18,4 +18,8 @@ Result<std::shared_ptr<const std::vector<std::byte>>> Image::Decode(const ReadEn
   return Invalid("this format has no compressed clusters");
 }
 
+Result<void> Image::Resize(uint64_t /*size*/) {
+  return Unsupported("this kind of image cannot change its size");
+}
+
 }  // namespace skiff

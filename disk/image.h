@@ -100,6 +100,11 @@ class Image {
   // it the image is as after a crash: nothing flushed is lost.
   virtual Result<void> Close() { return limits().read_only ? Result<void>() : Flush(); }
   virtual Result<BlockStatus> Status(DiskRange range) = 0;
+
+  // Gives the disk another size (bytes, a multiple of 512). No request is in flight, and the image
+  // must be opened anew afterwards. What is added reads as zeroes, except for the rest of the
+  // clear_unit() that the old end is in: zero that before.
+  virtual Result<void> Resize(uint64_t size);
 };
 
 }  // namespace skiff

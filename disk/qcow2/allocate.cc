@@ -77,20 +77,28 @@ Result<void> ReserveMore(Core& core) REQUIRES(core.mutex) {
   return {};
 }
 
+Result<Allocation> TakeReserved(Core& core, uint64_t most) REQUIRES(core.mutex) {
+  const ClusterRun run = core.reserve.Take(most);
+  if (HoldsMetadata(core, run))  // its count was 0
+    return MarkCorrupt(core, "a cluster with metadata has a reference count of 0");
+  return Split(core, run);
+}
+
 }  // namespace
 
 Result<std::optional<Allocation>> Allocate(Core& core, uint64_t most) {
-  if (!core.reserve.empty()) {
-    const ClusterRun run = core.reserve.Take(most);
-    if (HoldsMetadata(core, run))  // its count was 0
-      return MarkCorrupt(core, "a cluster with metadata has a reference count of 0");
-    return std::optional(Split(core, run));
-  }
+  if (!core.reserve.empty()) return std::optional(TRY(TakeReserved(core, most)));
   BecomeMaintainer(core);
   Result<void> reserved = core.reserve.empty() ? ReserveMore(core) : Result<void>();
   EndMaintenance(core);
   TRY(std::move(reserved));
   return std::optional<Allocation>();
+}
+
+Result<ClusterRun> AllocateAsMaintainer(Core& core, uint64_t most) {
+  core.next_batch = std::max(core.next_batch, std::min(most, core.largest_batch));
+  if (core.reserve.empty()) TRY(ReserveMore(core));
+  return TRY(TakeReserved(core, most)).run;
 }
 
 }  // namespace skiff::qcow2

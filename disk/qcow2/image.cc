@@ -7,6 +7,8 @@
 #include "disk/qcow2/load.h"
 #include "disk/qcow2/maintenance.h"
 #include "disk/qcow2/read_plan.h"
+#include "disk/qcow2/resize.h"
+#include "disk/qcow2/snapshots.h"
 #include "disk/qcow2/write_plan.h"
 
 namespace skiff::qcow2 {
@@ -88,5 +90,24 @@ Result<void> Qcow2Image::Flush() { return qcow2::Flush(core_); }
 Result<BlockStatus> Qcow2Image::Status(DiskRange range) { return StatusOf(core_, range); }
 
 Result<void> Qcow2Image::Close() { return qcow2::Close(core_); }
+
+Result<std::vector<Snapshot>> Qcow2Image::Snapshots() {
+  MutexLock lock(core_.mutex);
+  return TRY(ReadSnapshots(*core_.file, core_.header)).snapshots;
+}
+
+Result<void> Qcow2Image::CreateSnapshot(Snapshot snapshot) {
+  return qcow2::CreateSnapshot(core_, std::move(snapshot));
+}
+
+Result<void> Qcow2Image::ApplySnapshot(std::string_view id_or_name) {
+  return qcow2::ApplySnapshot(core_, id_or_name);
+}
+
+Result<void> Qcow2Image::DeleteSnapshot(std::string_view id_or_name) {
+  return qcow2::DeleteSnapshot(core_, id_or_name);
+}
+
+Result<void> Qcow2Image::Resize(uint64_t size) { return qcow2::Resize(core_, size); }
 
 }  // namespace skiff::qcow2

@@ -4,6 +4,7 @@
 
 #include "disk/qcow2/core.h"
 #include "disk/qcow2/decoded_clusters.h"
+#include "disk/qcow2/snapshot_table.h"
 
 namespace skiff::qcow2 {
 
@@ -32,6 +33,14 @@ class Qcow2Image final : public Image {
   Result<void> Flush() override;
   Result<BlockStatus> Status(DiskRange range) override;
   Result<void> Close() override;
+
+  // Changes of the image as a whole (snapshots.h, resize.h): no request is in flight, no plan
+  // alive. After ApplySnapshot(), Resize() or an error it must be closed and opened anew.
+  Result<std::vector<Snapshot>> Snapshots();
+  Result<void> CreateSnapshot(Snapshot snapshot);
+  Result<void> ApplySnapshot(std::string_view id_or_name);
+  Result<void> DeleteSnapshot(std::string_view id_or_name);
+  Result<void> Resize(uint64_t size) override;
 
  private:
   Qcow2Image(std::unique_ptr<File> file, std::unique_ptr<Image> backing, const Header& header,

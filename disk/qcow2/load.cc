@@ -46,15 +46,6 @@ void AddTargets(Core& core, const TopTable& table, uint64_t mask) REQUIRES(core.
   }
 }
 
-void CollectMetadata(Core& core) REQUIRES(core.mutex) {
-  AddClusters(core, FileOffset(0), 1);
-  AddClusters(core, core.header.l1_table_offset, uint64_t{core.header.l1_size} * sizeof(Be64));
-  AddClusters(core, core.header.refcount_table_offset,
-              uint64_t{core.header.refcount_table_clusters} << core.geometry.cluster_bits());
-  AddTargets(core, core.l1, kOffsetMask);
-  AddTargets(core, core.refcount_table, kRefcountBlockOffsetMask);
-}
-
 // Whoever finds these bits set may rely on what we do not keep up.
 Result<void> ClearAutoclear(Core& core) REQUIRES(core.mutex) {
   if (core.version < 3 || core.header.autoclear_features == 0) return {};
@@ -65,6 +56,16 @@ Result<void> ClearAutoclear(Core& core) REQUIRES(core.mutex) {
 }
 
 }  // namespace
+
+void CollectMetadata(Core& core) {
+  core.metadata_clusters.clear();
+  AddClusters(core, FileOffset(0), 1);
+  AddClusters(core, core.header.l1_table_offset, uint64_t{core.header.l1_size} * sizeof(Be64));
+  AddClusters(core, core.header.refcount_table_offset,
+              uint64_t{core.header.refcount_table_clusters} << core.geometry.cluster_bits());
+  AddTargets(core, core.l1, kOffsetMask);
+  AddTargets(core, core.refcount_table, kRefcountBlockOffsetMask);
+}
 
 Result<void> Load(Core& core) {
   MutexLock lock(core.mutex);

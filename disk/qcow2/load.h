@@ -8,4 +8,7 @@ namespace skiff::qcow2 {
 // Called once, before anybody else knows `core`.
 Result<void> Load(Core& core) EXCLUDES(core.mutex);
 
+// Fills core.metadata_clusters anew.
+void CollectMetadata(Core& core) REQUIRES(core.mutex);
+
 }  // namespace skiff::qcow2

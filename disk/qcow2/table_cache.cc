@@ -76,6 +76,12 @@ void TableCache::Evict() {
   }
 }
 
+void TableCache::Clear() {
+  slices_.clear();
+  by_place_.clear();
+  dirty_.clear();
+}
+
 void TableCache::Drop(FileRange range) {
   for (FileOffset at = SliceOf(range.start()); at < range.end(); at = at + slice_size_) {
     const auto found = by_place_.find(at.value());

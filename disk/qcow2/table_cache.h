@@ -67,6 +67,8 @@ class TableCache {
 
   // Of a table that is new: zeroes, as the file reads there.
   Slice& InsertZeroes(FileOffset slice);
+  // Forgets everything; nothing is changed, or being loaded or written.
+  void Clear();
   // Forgets all of a range, changes too; loads under way come to nothing.
   void Drop(FileRange range);
 

@@ -26,6 +26,7 @@ class RawImage final : public Image {
   Result<void> WriteZeroes(DiskRange range, bool may_unmap) override;
   Result<void> Flush() override { return file_->Sync(); }
   Result<BlockStatus> Status(DiskRange range) override;
+  Result<void> Resize(uint64_t size) override { return file_->Resize(size); }
 
  private:
   RawImage(std::unique_ptr<File> file, const BlockLimits& limits)

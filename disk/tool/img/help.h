@@ -1,0 +1,9 @@
+#pragma once
+
+namespace skiff::tool {
+
+// Texts on stdout; both return the exit status.
+int PrintHelp();
+int PrintVersion();
+
+}  // namespace skiff::tool
