@@ -69,30 +69,28 @@ Result<void> CheckVersion(const CreateOptions& options) {
   return {};
 }
 
-// Buffers a stretch of the file that is written front to back.
+// Buffers entries of a table that is written front to back.
 class Stream {
  public:
-  Stream(File& file, FileOffset at) : file_(file), at_(at) {}
+  Stream(File& file, FileOffset at) : file_(file), at_(at) { buffer_.reserve(kPiece); }
 
-  template <typename T>
-  Result<void> Put(const T& value) {
-    const auto bytes = std::as_bytes(std::span(&value, 1));
-    buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
-    if (buffer_.size() < kPiece) return {};
-    return Flush();
+  Result<void> Put(uint64_t entry) {
+    buffer_.emplace_back(entry);
+    return buffer_.size() < kPiece ? Result<void>() : Flush();
   }
   Result<void> Flush() {
-    TRY(WriteBytes(file_, at_, buffer_));
-    at_ = at_ + buffer_.size();
+    const auto bytes = std::as_bytes(std::span(buffer_));
+    TRY(WriteBytes(file_, at_, bytes));
+    at_ = at_ + bytes.size();
     buffer_.clear();
     return {};
   }
 
  private:
-  static constexpr size_t kPiece = kMiB;
+  static constexpr size_t kPiece = 128 * kKiB;  // entries
   File& file_;
   FileOffset at_;
-  std::vector<std::byte> buffer_;
+  std::vector<Be64> buffer_;
 };
 
 class Creation {
@@ -154,7 +152,7 @@ class Creation {
   Result<void> WriteCounts() {
     Stream table(file_, OffsetOf(1));
     for (uint64_t n = 0; n < layout_.blocks; ++n)
-      TRY(table.Put(Be64(OffsetOf(layout_.first_block() + n).value())));
+      TRY(table.Put(OffsetOf(layout_.first_block() + n).value()));
     TRY(table.Flush());
     std::vector<std::byte> block(geometry_.cluster_size());
     const uint64_t per_block = geometry_.refcounts_per_block();
@@ -174,7 +172,7 @@ class Creation {
   Result<void> WriteL1() {
     Stream l1(file_, OffsetOf(layout_.l1()));
     for (uint64_t n = 0; n < layout_.l2_tables; ++n)
-      TRY(l1.Put(Be64(OffsetOf(L2Cluster(n)).value() | kCopied)));
+      TRY(l1.Put(OffsetOf(L2Cluster(n)).value() | kCopied));
     return l1.Flush();
   }
 
@@ -182,18 +180,22 @@ class Creation {
     const uint64_t clusters = std::min(PerL2(), layout_.data_clusters - index * PerL2());
     // Over a backing file the clusters are there and none of their subclusters is.
     const Be64 bitmap(options_.backing_file.empty() ? UINT32_MAX : 0);
-    Stream table(file_, OffsetOf(L2Cluster(index)));
-    for (uint64_t n = 0; n < clusters; ++n) {
-      TRY(table.Put(Be64(OffsetOf(L2Cluster(index) + 1 + n).value() | kCopied)));
-      if (geometry_.extended_l2()) TRY(table.Put(bitmap));
+    const size_t step = geometry_.l2_entry_size() / sizeof(Be64);
+    l2_.resize(clusters * step);
+    uint64_t host = OffsetOf(L2Cluster(index)).value();
+    for (size_t n = 0; n < l2_.size(); n += step) {
+      host += geometry_.cluster_size();
+      l2_[n] = host | kCopied;
+      if (step == 2) l2_[n + 1] = bitmap;
     }
-    return table.Flush();
+    return WriteBytes(file_, OffsetOf(L2Cluster(index)), std::as_bytes(std::span(l2_)));
   }
 
   File& file_;
   const CreateOptions& options_;
   const Geometry geometry_;
   const Layout layout_;
+  std::vector<Be64> l2_;
 };
 
 // The names that QEMU 7.2 gives, so that other programs say the same.
@@ -242,7 +244,9 @@ Header Creation::MakeHeader() const {
   // The compression type and its padding.
   header.header_length = sizeof(HeaderV3) + 8;
   header.later_fields.resize(8);
-  header.extensions.push_back({kExtensionFeatureNames, FeatureNames()});
+  // A mere convenience: with the smallest clusters the room is for the backing file's name.
+  if (options_.cluster_bits > kMinClusterBits)
+    header.extensions.push_back({kExtensionFeatureNames, FeatureNames()});
   return header;
 }
 

@@ -4,10 +4,13 @@
 
 #include <algorithm>
 
+#include "base/endian.h"
 #include "disk/qcow2/refcount_block.h"
 
 namespace skiff::qcow2 {
 namespace {
+
+constexpr uint32_t kOrder16Bits = 4;
 
 bool IsLeak(const Difference& one) { return one.stored > one.references; }
 
@@ -37,13 +40,37 @@ class Comparer {
  private:
   void CompareBlock(std::span<const std::byte> block, uint64_t first, uint64_t end) {
     uint64_t next = first;
-    const auto see = [&](uint64_t n, uint64_t count) {
-      for (; next < n; ++next) Note(next, RefcountAt(block, order_, next - first), 0);
-      Note(n, RefcountAt(block, order_, n - first), count);
-      next = n + 1;
-    };
-    counts_.ForEach(first, end, see);
-    for (; next < end; ++next) Note(next, RefcountAt(block, order_, next - first), 0);
+    for (uint64_t at = first; at < end; at = next) {
+      const std::span<const uint8_t> counts = counts_.Together(at, end, next);
+      if (order_ == kOrder16Bits && Same16(block, at - first, counts, next - at)) {
+        NoteEnd(at, counts);
+        continue;
+      }
+      for (uint64_t n = at; n < next; ++n)
+        Note(n, RefcountAt(block, order_, n - first), counts.empty() ? 0 : counts_.At(n));
+    }
+  }
+
+  // The usual case, for many clusters at once. `counts` is empty: all are 0.
+  static bool Same16(std::span<const std::byte> block, uint64_t index,
+                     std::span<const uint8_t> counts, uint64_t length) {
+    const auto* const stored = reinterpret_cast<const Be16*>(block.data()) + index;
+    uint32_t different = 0;
+    if (counts.empty()) {
+      for (uint64_t n = 0; n < length; ++n) different |= stored[n];
+    } else {
+      for (uint64_t n = 0; n < length; ++n)
+        different |= (uint32_t{stored[n]} ^ counts[n]) | (counts[n] == ReferenceCounts::kLarge);
+    }
+    return different == 0;
+  }
+
+  void NoteEnd(uint64_t first, std::span<const uint8_t> counts) {
+    for (size_t n = counts.size(); n != 0; --n) {
+      if (counts[n - 1] == 0) continue;
+      result_.end = std::max(result_.end, first + n);
+      return;
+    }
   }
 
   void Note(uint64_t cluster, uint64_t stored, uint64_t references) {

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <unordered_map>
 
 namespace skiff::qcow2 {
@@ -51,12 +53,21 @@ class ReferenceCounts {
       first = part_end;
     }
   }
+  // The counts of [first, end), or of its start: as many as are stored together. Below kLarge they
+  // are what At() gives. Empty: they are all 0, up to `next`.
+  std::span<const uint8_t> Together(uint64_t first, uint64_t end, uint64_t& next) const {
+    next = std::min(end, (first / kChunk + 1) * kChunk);
+    const auto found = chunks_.find(first / kChunk);
+    if (found == chunks_.end()) return {};
+    return std::span(*found->second).subspan(first % kChunk, next - first);
+  }
+  static constexpr uint8_t kLarge = 255;  // the count is not in a byte
+
   // Whether some count has been above 1.
   bool some_shared() const { return some_shared_; }
 
  private:
   static constexpr uint64_t kChunk = 1 << 16;
-  static constexpr uint8_t kLarge = 255;  // the count is in large_
   using Chunk = std::array<uint8_t, kChunk>;
 
   Chunk& ChunkOf(uint64_t cluster) {

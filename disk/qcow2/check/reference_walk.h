@@ -40,6 +40,7 @@ class ReferenceWalk {
   bool flags_in_doubt() const { return flags_in_doubt_; }
 
  private:
+  void AddReference(uint64_t cluster, uint64_t times);
   // Counts the clusters that [at, at + length) touches, `times` each. False if they are not in the
   // file.
   bool Refer(uint64_t at, uint64_t length, uint64_t times = 1);
@@ -49,6 +50,7 @@ class ReferenceWalk {
   void VisitBitmapTable(const BitmapTable& table);
   void CombineUses();
   void VisitL2(const TableUse& use);
+  bool VisitPlain(const TableUse& use, uint64_t bits);
   void VisitEntry(const TableUse& use, uint64_t index, uint64_t bits, uint64_t bitmap);
   void VisitHost(const TableUse& use, uint64_t index, uint64_t bits, uint64_t bitmap);
   void VisitCompressed(const TableUse& use, uint64_t bits, uint64_t bitmap);
