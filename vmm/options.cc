@@ -6,7 +6,7 @@
 #include <CLI/Formatter.hpp>
 #include <sstream>
 
-#include "vmm/version.h"
+#include "base/version.h"
 
 namespace skiff {
 namespace {
