@@ -11,7 +11,7 @@ namespace skiff::io {
 namespace {
 
 std::string ExpectedCount(const Command& command) {
-  const std::string fewest = std::to_string(command.fewest);
+  std::string fewest = std::to_string(command.fewest);
   if (command.most == kAnyNumber) return "at least " + fewest;
   if (command.most == command.fewest) return fewest;
   return "between " + fewest + " and " + std::to_string(command.most);

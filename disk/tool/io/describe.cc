@@ -31,6 +31,8 @@ std::string Specifics(const qcow2::Header& header) {
   return text + Line("    extended l2", TrueOrFalse(header.geometry.extended_l2()));
 }
 
+}  // namespace
+
 Result<qcow2::Header> ReadHeader(const std::string& path) {
   PosixFileOptions options;
   options.read_only = true;
@@ -38,8 +40,6 @@ Result<qcow2::Header> ReadHeader(const std::string& path) {
   const std::unique_ptr<File> file = TRY(OpenHostFile(path, options));
   return qcow2::Header::Read(*file);
 }
-
-}  // namespace
 
 Result<std::string> Describe(const OpenImage& image) {
   const std::string name = Line("format name", std::string(NameOf(image.format)));

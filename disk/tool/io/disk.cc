@@ -25,21 +25,6 @@ BlockRequest RequestFor(const Transfer& transfer) {
   return request;
 }
 
-// `transfer` of these bytes only, from or to `bytes`.
-struct OneBuffer {
-  OneBuffer(const Transfer& whole, uint64_t at, std::span<std::byte> bytes)
-      : buffer{bytes.data(), bytes.size()}, transfer(whole) {
-    transfer.at = at;
-    transfer.length = bytes.size();
-    transfer.buffers = {&buffer, 1};
-  }
-  OneBuffer(const OneBuffer&) = delete;
-  OneBuffer& operator=(const OneBuffer&) = delete;
-
-  const iovec buffer;
-  Transfer transfer;
-};
-
 Transfer Part(const Transfer& whole, uint64_t start, uint64_t end) {
   Transfer part = whole;
   part.at = start;
@@ -144,7 +129,7 @@ Result<void> Disk::ReadParts(const Transfer& transfer) {
   const uint32_t block = limits().logical_block;
   const uint64_t start = AlignDown(transfer.at, block);
   std::vector<std::byte> bytes(AlignUp(transfer.at + transfer.length, block) - start);
-  TRY(Submit(OneBuffer(transfer, start, bytes).transfer));
+  TRY(Submit(transfer, start, bytes));
   IovecCursor out(transfer.buffers);
   out.CopyIn(std::span(bytes).subspan(transfer.at - start, transfer.length));
   return {};
@@ -160,13 +145,13 @@ Result<void> Disk::WriteParts(const Transfer& transfer) {
   if (!IsAligned(end, block)) TRY(ReadBlock(AlignDown(end, block), all.last(block)));
   IovecCursor in(transfer.buffers);
   in.CopyOut(all.subspan(transfer.at - start, transfer.length));
-  return Submit(OneBuffer(transfer, start, all).transfer);
+  return Submit(transfer, start, all);
 }
 
 Result<void> Disk::ReadBlock(uint64_t at, std::span<std::byte> block) {
   Transfer read;
   read.op = BlockOp::kRead;
-  return Submit(OneBuffer(read, at, block).transfer);
+  return Submit(read, at, block);
 }
 
 // The whole blocks of the range; of the rest, zeroes are written and discards forgotten.
@@ -197,9 +182,11 @@ Result<void> Disk::WriteZeroBytes(const Transfer& transfer) {
   std::vector<std::byte> zeroes(std::min(transfer.length, kZeroBytes));
   for (uint64_t done = 0; done < transfer.length;) {
     const uint64_t length = std::min<uint64_t>(zeroes.size(), transfer.length - done);
-    OneBuffer part(transfer, transfer.at + done, std::span(zeroes).first(length));
-    part.transfer.op = BlockOp::kWrite;
-    TRY(Perform(part.transfer));
+    const iovec buffer{zeroes.data(), length};
+    Transfer write = Part(transfer, transfer.at + done, transfer.at + done + length);
+    write.op = BlockOp::kWrite;
+    write.buffers = {&buffer, 1};
+    TRY(Perform(write));
     done += length;
   }
   return {};
@@ -216,6 +203,14 @@ Result<void> Disk::Submit(const Transfer& transfer) {
   }
   TellFinished();
   return request.outcome;
+}
+
+Result<void> Disk::Submit(Transfer transfer, uint64_t at, std::span<std::byte> bytes) {
+  const iovec buffer{bytes.data(), bytes.size()};
+  transfer.at = at;
+  transfer.length = bytes.size();
+  transfer.buffers = {&buffer, 1};
+  return Submit(transfer);
 }
 
 BlockRequest& Disk::Await() {

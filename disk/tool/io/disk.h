@@ -70,6 +70,8 @@ class Disk {
 
   // To the queue as it is, and waits.
   Result<void> Submit(const Transfer& transfer);
+  // The same with these bytes instead.
+  Result<void> Submit(Transfer transfer, uint64_t at, std::span<std::byte> bytes);
   BlockRequest& Await();  // the next one that completes
   void Finish(BlockRequest& request);
   void TellFinished();

@@ -78,8 +78,6 @@ Error CannotChange(const std::string& name) {
   return Unsupported("Cannot change the option '" + name + "'");
 }
 
-// Options that cannot be changed while an image is open are those that say what it is, and those
-// that nobody knows; opening tells the latter apart.
 Result<ImageRequest> Apply(const Changes& changes, const ImageRequest& before) {
   ImageRequest request = before;
   if (changes.cache) TRY(SetCache(*changes.cache, request));
@@ -89,11 +87,11 @@ Result<ImageRequest> Apply(const Changes& changes, const ImageRequest& before) {
     if (cache && changes.cache) return Invalid("Cannot set both -c and the cache options");
     if (name == "read-only" && changes.read_only)
       return Invalid("Cannot set both -r/-w and 'read-only'");
-    const bool what = name == "driver" || name.ends_with("filename") || name.ends_with("driver");
-    if (what) return CannotChange(name.starts_with("file.") ? name.substr(5) : name);
+    if (!CanChange(name)) return CannotChange(name.starts_with("file.") ? name.substr(5) : name);
     request.options[name] = value;
     if (name == "read-only") request.read_only = value == "on";
   }
+  TRY(MakePlan(request));
   return request;
 }
 

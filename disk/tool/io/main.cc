@@ -1,9 +1,9 @@
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <string>
 
-#include "base/overloaded.h"
 #include "disk/tool/io/command.h"
 #include "disk/tool/io/options.h"
 
@@ -11,8 +11,9 @@ namespace skiff::io {
 namespace {
 
 std::string ProgramName(const char* path) {
-  const std::string name(path != nullptr ? path : "skiff-io");
-  return name.substr(name.rfind('/') + 1);
+  if (path == nullptr) return "skiff-io";
+  const char* const slash = std::strrchr(path, '/');
+  return slash != nullptr ? slash + 1 : path;
 }
 
 // The next line of standard input without its end; nullopt at the end.
@@ -71,10 +72,8 @@ int Main(int argc, char** argv) {
     session.Complain(wanted.error().message());
     return EXIT_FAILURE;
   }
-  return std::visit(
-      Overloaded{[](const ShowText& show) { return Show(show); },
-                 [&](const Invocation& invocation) { return Run(session, invocation); }},
-      *wanted);
+  if (const auto* const show = std::get_if<ShowText>(&*wanted)) return Show(*show);
+  return Run(session, *std::get_if<Invocation>(&*wanted));
 }
 
 }  // namespace

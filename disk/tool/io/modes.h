@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "disk/tool/io/open_image.h"
+#include "disk/tool/io/image_plan.h"
 
 namespace skiff::io {
 

@@ -1,26 +1,13 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
 
-#include "disk/open.h"
-#include "disk/tool/io/block_options.h"
+#include "disk/qcow2/header.h"
 #include "disk/tool/io/disk.h"
+#include "disk/tool/io/image_plan.h"
 
 namespace skiff::io {
-
-// What the options of `skiff-io` and of its commands `open` and `reopen` say about an image.
-struct ImageRequest {
-  std::optional<std::string> name;
-  BlockOptions options;  // they win over what the name says
-  CacheMode cache = CacheMode::kWriteback;
-  bool read_only = false;
-  bool force_share = false;  // do not lock, and ignore the locks of others
-  bool snapshot = false;     // what is written shall be gone at the end
-  bool native_aio = false;
-  bool discard = true;  // false: discards do nothing
-};
 
 struct OpenImage {
   ImageRequest request;
@@ -35,5 +22,8 @@ Result<OpenImage> Open(const ImageRequest& request);
 
 // The lines of `info`.
 Result<std::string> Describe(const OpenImage& image);
+
+// Of the file as it is, whoever has it open.
+Result<qcow2::Header> ReadHeader(const std::string& path);
 
 }  // namespace skiff::io

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "disk/tool/io/buffer.h"
-#include "disk/tool/io/open_image.h"
+#include "disk/tool/io/image_plan.h"
 
 namespace skiff::io {
 

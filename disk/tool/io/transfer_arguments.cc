@@ -36,6 +36,28 @@ void SetStyle(ReportStyle style, TransferOptions& options) {
   if (options.style != ReportStyle::kNone) options.style = style;
 }
 
+Result<void> SetOption(int letter, const Arguments& arguments, TransferOptions& options) {
+  switch (letter) {
+    case 'C':
+      SetStyle(ReportStyle::kMachine, options);
+      return {};
+    case 'q':
+      SetStyle(ReportStyle::kNone, options);
+      return {};
+    case 'P':
+      options.pattern = TRY(ParsePattern(arguments.value()));
+      return {};
+    case 's':
+      options.start = arguments.value();
+      return {};
+    case 'l':
+      options.length = arguments.value();
+      return {};
+    default:
+      return SetFlag(letter, options) ? Result<void>() : WrongUsage(arguments);
+  }
+}
+
 Error TooLong(const std::string& limit, const std::string& given) {
   return Invalid("length cannot exceed " + limit + ", given " + given);
 }
@@ -44,27 +66,8 @@ Error TooLong(const std::string& limit, const std::string& given) {
 
 Result<TransferOptions> ParseTransferOptions(Arguments& arguments, const char* letters) {
   TransferOptions options;
-  for (int letter = 0; (letter = arguments.NextOption(letters)) >= 0;) {
-    switch (letter) {
-      case 'C':
-        SetStyle(ReportStyle::kMachine, options);
-        break;
-      case 'q':
-        SetStyle(ReportStyle::kNone, options);
-        break;
-      case 'P':
-        options.pattern = TRY(ParsePattern(arguments.value()));
-        break;
-      case 's':
-        options.start = arguments.value();
-        break;
-      case 'l':
-        options.length = arguments.value();
-        break;
-      default:
-        if (!SetFlag(letter, options)) return WrongUsage(arguments);
-    }
-  }
+  for (int letter = 0; (letter = arguments.NextOption(letters)) >= 0;)
+    TRY(SetOption(letter, arguments, options));
   return options;
 }
 

@@ -109,8 +109,6 @@ Result<void> AsyncWrite(Session& session, Arguments& arguments) {
   if (options.zeroes && arguments.Operands().size() != 2)
     return Invalid("-z supports only a single length parameter");
   if (options.may_unmap && !options.zeroes) return Invalid("-u requires -z to be specified");
-  if (options.zeroes && options.pattern)
-    return Invalid("-z and -P cannot be specified at the same time");
   if (options.invalid) {
     std::puts("injecting invalid write request");
     return {};
