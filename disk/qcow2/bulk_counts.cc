@@ -9,85 +9,95 @@ namespace skiff::qcow2 {
 namespace {
 
 constexpr uint64_t kMostBytes = 4 * kMiB;
-constexpr uint32_t kOrder16Bits = 4;
-
-// The width that nearly all images have, without a call for each count.
-uint64_t Count16(std::span<const std::byte> block, uint64_t index) {
-  return static_cast<uint64_t>(block[2 * index]) << 8 | static_cast<uint64_t>(block[2 * index + 1]);
-}
-
-uint64_t CountAt(std::span<const std::byte> block, uint32_t order, uint64_t index) {
-  return order == kOrder16Bits ? Count16(block, index) : RefcountAt(block, order, index);
-}
-
-void SetCount(std::span<std::byte> block, uint32_t order, uint64_t index, uint64_t count) {
-  if (order != kOrder16Bits) return SetRefcountAt(block, order, index, count);
-  block[2 * index] = static_cast<std::byte>(count >> 8);
-  block[2 * index + 1] = static_cast<std::byte>(count & 0xff);
-}
 
 }  // namespace
 
 Result<BulkCounts::Block*> BulkCounts::BlockOf(uint64_t index) {
-  if (const auto found = blocks_.find(index); found != blocks_.end()) return &found->second;
+  if (last_ != nullptr && index == last_index_) return last_;
+  last_index_ = index;
+  if (const auto found = blocks_.find(index); found != blocks_.end()) return last_ = &found->second;
+  last_ = nullptr;
   const FileOffset at(index < table_.size() ? table_[index] & kRefcountBlockOffsetMask : 0);
   if (at.value() == 0 || !geometry_.IsAligned(at))
     return Corrupt("a cluster in use has no refcount block");
   if ((blocks_.size() + 1) << geometry_.cluster_bits() > kMostBytes) {
     TRY(Write());
     blocks_.clear();
+    last_ = nullptr;
   }
   Block block{std::vector<std::byte>(geometry_.cluster_size())};
   TRY(ReadBytes(file_, at, block.bytes));
-  return &blocks_.emplace(index, std::move(block)).first->second;
-}
-
-Result<void> BulkCounts::CheckRaise(ClusterRun run) {
-  for (uint64_t cluster = run.first; cluster < run.end(); ++cluster) {
-    const uint64_t per_block = geometry_.refcounts_per_block();
-    const Block* const block = TRY(BlockOf(cluster / per_block));
-    const uint64_t count = CountAt(block->bytes, geometry_.refcount_order(), cluster % per_block);
-    if (count == 0) return Corrupt("a cluster in use has a reference count of 0");
-    if (count == Most())
-      return OutOfRange("reference counts of " + std::to_string(geometry_.refcount_bits()) +
-                        " bits are too small for one more snapshot");
-  }
-  return {};
+  return last_ = &blocks_.emplace(index, std::move(block)).first->second;
 }
 
 Result<bool> BulkCounts::IsOne(uint64_t cluster) {
   const uint64_t per_block = geometry_.refcounts_per_block();
   const Block* const block = TRY(BlockOf(cluster / per_block));
-  return CountAt(block->bytes, geometry_.refcount_order(), cluster % per_block) == 1;
+  return RefcountAt(block->bytes, geometry_.refcount_order(), cluster % per_block) == 1;
 }
 
-Result<void> BulkCounts::Change(ClusterRun run, bool raise) {
+Result<void> BulkCounts::ForEachBlock(ClusterRun run, Action action) {
   const uint64_t per_block = geometry_.refcounts_per_block();
   while (run.count != 0) {
     const uint64_t index = run.first / per_block;
     const ClusterRun part{run.first, std::min(run.count, (index + 1) * per_block - run.first)};
-    Block* const block = TRY(BlockOf(index));
-    TRY(ChangeInBlock(*block, index * per_block, part, raise));
+    const uint64_t place = run.first % per_block;
+    Block& block = *TRY(BlockOf(index));
+    switch (action) {
+      case Action::kCheckRaise:
+        TRY(CheckRaiseInBlock(block, place, part.count));
+        break;
+      case Action::kRaise:
+        TRY(RaiseInBlock(block, place, part.count));
+        break;
+      case Action::kLower:
+        LowerInBlock(block, place, part);
+        break;
+    }
     run = {part.end(), run.count - part.count};
   }
   return {};
 }
 
-Result<void> BulkCounts::ChangeInBlock(Block& block, uint64_t first, ClusterRun run, bool raise) {
+Result<void> BulkCounts::CheckRaiseInBlock(const Block& block, uint64_t first,
+                                           uint64_t count) const {
   const uint32_t order = geometry_.refcount_order();
-  const uint64_t limit = raise ? Most() : 0;
+  const uint64_t most = Most();
+  bool zero = false;
+  bool full = false;
+  for (uint64_t n = first; n < first + count; ++n) {
+    const uint64_t value = RefcountAt(block.bytes, order, n);
+    zero |= value == 0;
+    full |= value == most;
+  }
+  if (zero) return Corrupt("a cluster in use has a reference count of 0");
+  if (full)
+    return OutOfRange("reference counts of " + std::to_string(geometry_.refcount_bits()) +
+                      " bits are too small for one more snapshot");
+  return {};
+}
+
+Result<void> BulkCounts::RaiseInBlock(Block& block, uint64_t first, uint64_t count) const {
+  const uint32_t order = geometry_.refcount_order();
   block.dirty = true;
-  for (uint64_t cluster = run.first; cluster < run.end(); ++cluster) {
-    const uint64_t count = CountAt(block.bytes, order, cluster - first);
-    if (count == limit) {
-      if (raise) return OutOfRange("a reference count is too large");
-      continue;  // it is lower already than it should be; that is a leak at worst
-    }
-    const uint64_t changed = raise ? count + 1 : count - 1;
-    SetCount(block.bytes, order, cluster - first, changed);
-    if (changed == 0) NoteFreed(cluster);
+  for (uint64_t n = first; n < first + count; ++n) {
+    const uint64_t value = RefcountAt(block.bytes, order, n);
+    if (value == Most()) return OutOfRange("a reference count is too large");
+    SetRefcountAt(block.bytes, order, n, value + 1);
   }
   return {};
+}
+
+// A count that is 0 already is lower than it should be: the cluster is a leak at worst.
+void BulkCounts::LowerInBlock(Block& block, uint64_t first, ClusterRun run) {
+  const uint32_t order = geometry_.refcount_order();
+  block.dirty = true;
+  for (uint64_t n = 0; n < run.count; ++n) {
+    const uint64_t value = RefcountAt(block.bytes, order, first + n);
+    if (value == 0) continue;
+    SetRefcountAt(block.bytes, order, first + n, value - 1);
+    if (value == 1) NoteFreed(run.first + n);
+  }
 }
 
 void BulkCounts::NoteFreed(uint64_t cluster) {

@@ -41,6 +41,21 @@ Result<void> TableTree::ClearCopied(std::span<const uint64_t> l1) {
   return {};
 }
 
+// Whether something changed.
+Result<bool> TableTree::SetCopiedInTable(BulkCounts& counts) {
+  bool changed = false;
+  for (size_t n = 0; n < table_.size(); n += step()) {
+    const uint64_t bits = table_[n];
+    const uint64_t host = bits & kOffsetMask;
+    if ((bits & kCompressed) != 0 || host == 0) continue;
+    const bool copied = TRY(counts.IsOne(host >> geometry_.cluster_bits()));
+    const uint64_t wanted = copied ? bits | kCopied : bits & ~kCopied;
+    changed |= wanted != bits;
+    table_[n] = wanted;
+  }
+  return changed;
+}
+
 Result<void> TableTree::SetCopied(std::span<uint64_t> l1, BulkCounts& counts) {
   for (uint64_t& entry : l1) {
     if (entry == 0) continue;
@@ -48,17 +63,7 @@ Result<void> TableTree::SetCopied(std::span<uint64_t> l1, BulkCounts& counts) {
     const bool own = TRY(counts.IsOne(at_.value() >> geometry_.cluster_bits()));
     entry = own ? entry | kCopied : entry & ~kCopied;
     if (!own) continue;
-    bool changed = false;
-    for (size_t n = 0; n < table_.size(); n += step()) {
-      const uint64_t bits = table_[n];
-      const uint64_t host = bits & kOffsetMask;
-      if ((bits & kCompressed) != 0 || host == 0) continue;
-      const bool copied = TRY(counts.IsOne(host >> geometry_.cluster_bits()));
-      const uint64_t wanted = copied ? bits | kCopied : bits & ~kCopied;
-      changed |= wanted != bits;
-      table_[n] = wanted;
-    }
-    if (changed) TRY(Store());
+    if (TRY(SetCopiedInTable(counts))) TRY(Store());
   }
   return {};
 }

@@ -25,7 +25,9 @@ class TableTree {
       TRY(visit(ClusterRun{at_.value() >> geometry_.cluster_bits(), 1}));
       ClusterRun run{0, 0};
       for (size_t n = 0; n < table_.size(); n += step()) {
-        const ClusterRun next = TRY(ReferenceOf(n));
+        const uint64_t bits = table_[n];
+        if (bits == 0) continue;
+        const ClusterRun next = IsPlain(bits) ? PlainRun(bits) : TRY(ReferenceOf(n));
         if (next.count == 0) continue;
         if (run.count != 0 && next.first == run.end()) {
           run.count += next.count;
@@ -49,6 +51,15 @@ class TableTree {
   size_t step() const { return geometry_.l2_entry_size() / sizeof(Be64); }
   Result<void> Load(uint64_t l1_entry);
   Result<void> Store();
+  Result<bool> SetCopiedInTable(BulkCounts& counts);
+  // What nearly all entries are: data in a cluster, and no more to be looked at.
+  bool IsPlain(uint64_t bits) const {
+    const uint64_t low = geometry_.cluster_size() - 1;
+    return (bits & (~(kCopied | kOffsetMask) | low)) == 0 && !geometry_.extended_l2();
+  }
+  ClusterRun PlainRun(uint64_t bits) const {
+    return {(bits & kOffsetMask) >> geometry_.cluster_bits(), (bits & kOffsetMask) != 0 ? 1u : 0u};
+  }
   // Count 0: none.
   Result<ClusterRun> ReferenceOf(size_t word) const;
 
