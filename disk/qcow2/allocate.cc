@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "disk/qcow2/maintenance.h"
+#include "disk/qcow2/open_mark.h"
 #include "disk/qcow2/refcount_growth.h"
 #include "disk/qcow2/refcounts.h"
 
@@ -59,8 +60,19 @@ Result<void> MakeDurable(Core& core, const std::vector<ClusterRun>& runs) REQUIR
   return SyncFile(core);
 }
 
+// Written with the batch's sync: without the mark a crash leaks the batch, no more.
+Result<void> MarkOpen(Core& core) REQUIRES(core.mutex) {
+  if (std::exchange(core.open_marked, true)) return {};
+  Header marked = core.header;
+  TRY(WithoutLock(core, [&] { return SetOpenMark(*core.file, marked); }));
+  core.header.extensions = std::move(marked.extensions);
+  core.header.extensions_end = marked.extensions_end;
+  return {};
+}
+
 Result<void> ClaimDurably(Core& core, std::vector<ClusterRun>& runs) REQUIRES(core.mutex) {
   TRY(Claim(core, core.next_batch, runs));
+  TRY(MarkOpen(core));
   return MakeDurable(core, runs);
 }
 
