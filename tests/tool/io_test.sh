@@ -178,7 +178,8 @@ opening() {
   same -f raw -c 'reopen -c none' -c 'write 0 1k' -c 'reopen -c foo' -c 'reopen -o foo=bar' \
     -c 'reopen x' -c 'reopen -r -w' -c 'reopen -o driver=qcow2' -c 'reopen -o cache.direct=foo' \
     -c 'reopen -c none -o cache.direct=on' -c 'reopen -r -o read-only=on' -c 'read 0 1' a.raw
-  same -f qcow2 -c 'reopen -o lazy-refcounts=on' -c reopen -c 'reopen -x' a.qcow2
+  same -f qcow2 -c 'reopen -o lazy-refcounts=on' -c reopen -c 'reopen -x' \
+    -c 'reopen -o overlap-check.template=all' -c 'reopen -o lazy-refcounts=42' -c 'read 0 1' a.qcow2
 }
 
 from_input() {

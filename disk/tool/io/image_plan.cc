@@ -7,6 +7,8 @@
 namespace skiff::io {
 namespace {
 
+constexpr std::string_view kOverlapChecks = "overlap-check.";  // as the ignored ones
+
 // Options that change something, beside those that say what the image is.
 constexpr std::array<std::string_view, 5> kUnderstood{"cache.direct", "cache.no-flush", "discard",
                                                       "force-share", "read-only"};
@@ -49,7 +51,7 @@ class Options {
   }
 
   // Takes all that begin with `prefix`.
-  void Drop(const std::string& prefix) {
+  void Drop(std::string_view prefix) {
     std::erase_if(options_, [&](const auto& item) { return item.first.starts_with(prefix); });
   }
 
@@ -119,6 +121,7 @@ Result<void> CheckModes(const ImageRequest& request, Options& options, const Ima
     return Invalid(
         "aio=native was specified, but it requires cache.direct=on, which was not specified.");
   if (request.snapshot) return Unsupported("Temporary snapshots are not supported");
+  TRY(options.TakeSwitch("lazy-refcounts", false));  // ignored, but for its form
   return {};
 }
 
@@ -140,7 +143,7 @@ Result<ImagePlan> MakePlan(const ImageRequest& request) {
   plan.discard = discard ? *discard == "unmap" || *discard == "on" : request.discard;
   TRY(CheckModes(request, options, plan));
   for (const std::string_view name : kIgnored) options.Take(std::string(name));
-  options.Drop("overlap-check.");
+  options.Drop(kOverlapChecks);
   for (const std::string_view name : kIgnoredOfFile) options.Take("file." + std::string(name));
   TRY(options.ExpectNone(driver.value_or("raw")));
   return plan;
@@ -150,7 +153,7 @@ bool CanChange(const std::string& option) {
   const auto has = [&](const auto& names) {
     return std::find(names.begin(), names.end(), option) != names.end();
   };
-  return has(kUnderstood) || has(kIgnored);
+  return has(kUnderstood) || has(kIgnored) || option.starts_with(kOverlapChecks);
 }
 
 }  // namespace skiff::io

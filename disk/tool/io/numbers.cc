@@ -1,6 +1,7 @@
 #include "disk/tool/io/numbers.h"
 
 #include <array>
+#include <cctype>
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
@@ -81,6 +82,9 @@ std::vector<std::string> SplitWords(std::string_view line) {
 
 Result<uint64_t> ParseSize(std::string_view text) {
   std::string_view rest = text;
+  // Words part at blanks, so tabs stay: as for strtoull(3), they may come first.
+  while (!rest.empty() && std::isspace(static_cast<unsigned char>(rest.front())) != 0)
+    rest.remove_prefix(1);
   if (rest.starts_with('+')) rest.remove_prefix(1);
   const bool hex = TakeHexPrefix(rest);
   if (rest.empty() || DigitValue(rest.front()) >= (hex ? 16 : 10)) return Malformed(text);

@@ -22,6 +22,7 @@ TEST(ParseSize, KnowsUnitsFractionsAndHexadecimal) {
       {"512", 512},
       {"010", 10},
       {"+1", 1},
+      {"\t8k", 8 * kKiB},
       {"1b", 1},
       {"4k", 4 * kKiB},
       {"4K", 4 * kKiB},

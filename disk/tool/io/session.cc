@@ -16,8 +16,7 @@ Result<void> OpenAndTell(Session& session, const ImageRequest& request) {
 Result<void> CloseAndTell(Session& session) {
   if (!session.image) return {};
   const Result<void> closed = session.image->disk->Close();
-  if (!closed.ok())
-    session.Complain("closing " + session.image->path + ": " + closed.error().message());
+  if (!closed.ok()) session.Complain("closing the image: " + closed.error().message());
   session.image.reset();
   return closed.ok() ? Result<void>() : AlreadyTold();
 }
