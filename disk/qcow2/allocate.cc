@@ -60,19 +60,9 @@ Result<void> MakeDurable(Core& core, const std::vector<ClusterRun>& runs) REQUIR
   return SyncFile(core);
 }
 
-// Written with the batch's sync: without the mark a crash leaks the batch, no more.
-Result<void> MarkOpen(Core& core) REQUIRES(core.mutex) {
-  if (std::exchange(core.open_marked, true)) return {};
-  Header marked = core.header;
-  TRY(WithoutLock(core, [&] { return SetOpenMark(*core.file, marked); }));
-  core.header.extensions = std::move(marked.extensions);
-  core.header.extensions_end = marked.extensions_end;
-  return {};
-}
-
 Result<void> ClaimDurably(Core& core, std::vector<ClusterRun>& runs) REQUIRES(core.mutex) {
   TRY(Claim(core, core.next_batch, runs));
-  TRY(MarkOpen(core));
+  TRY(MarkOpen(core));  // with the batch's sync: without the mark a crash leaks it, no more
   return MakeDurable(core, runs);
 }
 
@@ -105,6 +95,15 @@ Result<std::optional<Allocation>> Allocate(Core& core, uint64_t most) {
   EndMaintenance(core);
   TRY(std::move(reserved));
   return std::optional<Allocation>();
+}
+
+Result<void> MarkOpen(Core& core) {
+  if (std::exchange(core.open_marked, true)) return {};
+  Header marked = core.header;
+  TRY(WithoutLock(core, [&] { return SetOpenMark(*core.file, marked); }));
+  core.header.extensions = std::move(marked.extensions);
+  core.header.extensions_end = marked.extensions_end;
+  return {};
 }
 
 Result<ClusterRun> AllocateAsMaintainer(Core& core, uint64_t most) {

@@ -18,4 +18,7 @@ Result<std::optional<Allocation>> Allocate(Core& core, uint64_t most) REQUIRES(c
 // The same for the maintainer: it always takes some.
 Result<ClusterRun> AllocateAsMaintainer(Core& core, uint64_t most) REQUIRES(core.mutex);
 
+// Sets the open mark (open_mark.h), once. The maintainer's; the next sync makes it durable.
+Result<void> MarkOpen(Core& core) REQUIRES(core.mutex);
+
 }  // namespace skiff::qcow2

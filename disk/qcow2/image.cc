@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/arith.h"
 #include "disk/qcow2/clear.h"
 #include "disk/qcow2/compression.h"
 #include "disk/qcow2/load.h"
@@ -35,6 +36,21 @@ Result<void> CheckSupported(const Header& header) {
   return {};
 }
 
+// The header of an image whose active disk is that snapshot.
+Result<Header> HeaderOf(File& file, Header header, const Options& options) {
+  if (options.snapshot.empty()) return header;
+  if (!options.read_only) return Invalid("a snapshot can only be opened read-only");
+  const SnapshotTable table = TRY(ReadSnapshots(file, header));
+  const Snapshot* const snapshot = FindSnapshot(table.snapshots, options.snapshot);
+  if (snapshot == nullptr) return Invalid("there is no snapshot '" + options.snapshot + "'");
+  const uint64_t needed = DivideRoundingUp(snapshot->disk_size, header.geometry.bytes_per_l2());
+  if (snapshot->l1_size < needed) return Corrupt("the snapshot's L1 table is too small");
+  header.size = snapshot->disk_size;
+  header.l1_size = snapshot->l1_size;
+  header.l1_table_offset = snapshot->l1_table_offset;
+  return header;
+}
+
 }  // namespace
 
 Qcow2Image::Qcow2Image(std::unique_ptr<File> file, std::unique_ptr<Image> backing,
@@ -46,8 +62,9 @@ Qcow2Image::Qcow2Image(std::unique_ptr<File> file, std::unique_ptr<Image> backin
 Result<std::unique_ptr<Qcow2Image>> Qcow2Image::Open(std::unique_ptr<File> file,
                                                      std::unique_ptr<Image> backing,
                                                      const Options& options) {
-  const Header header = TRY(Header::Read(*file));
-  TRY(CheckSupported(header));
+  Header parsed = TRY(Header::Read(*file));
+  TRY(CheckSupported(parsed));
+  const Header header = TRY(HeaderOf(*file, std::move(parsed), options));
   std::unique_ptr<Qcow2Image> image(
       new Qcow2Image(std::move(file), std::move(backing), header, options));
   TRY(Load(image->core_));

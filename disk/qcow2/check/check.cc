@@ -137,7 +137,7 @@ Result<void> RecoverImage(File& file) {
   if (!HasOpenMark(header)) return {};
   // Only in a sound image: else what looks like a leak may be what somebody wants to rescue.
   const CheckReport report = TRY(CheckImage(file, Repair::kNothing, silent));
-  if (report.corruptions != 0 || report.check_errors != 0) return {};
+  if (report.corruptions != report.missing_flags || report.check_errors != 0) return {};
   TRY(CheckImage(file, Repair::kLeaks, silent));
   return {};
 }
