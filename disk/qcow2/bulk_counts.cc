@@ -1,107 +1,114 @@
 #include "disk/qcow2/bulk_counts.h"
 
 #include <algorithm>
+#include <string>
 
-#include "base/arith.h"
 #include "disk/qcow2/refcount_block.h"
 
 namespace skiff::qcow2 {
 namespace {
 
-constexpr uint64_t kMostBytes = 4 * kMiB;
-constexpr uint32_t kOrder16Bits = 4;
-
 // The width that nearly all images have, without a call for each count.
-uint64_t Count16(std::span<const std::byte> block, uint64_t index) {
-  return static_cast<uint64_t>(block[2 * index]) << 8 | static_cast<uint64_t>(block[2 * index + 1]);
-}
+struct Counts16 {
+  std::span<std::byte> block;
+  uint64_t Get(uint64_t index) const {
+    return static_cast<uint64_t>(block[2 * index]) << 8 |
+           static_cast<uint64_t>(block[2 * index + 1]);
+  }
+  void Set(uint64_t index, uint64_t count) const {
+    block[2 * index] = static_cast<std::byte>(count >> 8);
+    block[2 * index + 1] = static_cast<std::byte>(count & 0xff);
+  }
+};
 
-uint64_t CountAt(std::span<const std::byte> block, uint32_t order, uint64_t index) {
-  return order == kOrder16Bits ? Count16(block, index) : RefcountAt(block, order, index);
-}
-
-void SetCount(std::span<std::byte> block, uint32_t order, uint64_t index, uint64_t count) {
-  if (order != kOrder16Bits) return SetRefcountAt(block, order, index, count);
-  block[2 * index] = static_cast<std::byte>(count >> 8);
-  block[2 * index + 1] = static_cast<std::byte>(count & 0xff);
-}
+struct CountsOfAnyWidth {
+  std::span<std::byte> block;
+  uint32_t order;
+  uint64_t Get(uint64_t index) const { return RefcountAt(block, order, index); }
+  void Set(uint64_t index, uint64_t count) const { SetRefcountAt(block, order, index, count); }
+};
 
 }  // namespace
 
-Result<BulkCounts::Block*> BulkCounts::BlockOf(uint64_t index) {
-  if (const auto found = blocks_.find(index); found != blocks_.end()) return &found->second;
-  const FileOffset at(index < table_.size() ? table_[index] & kRefcountBlockOffsetMask : 0);
-  if (at.value() == 0 || !geometry_.IsAligned(at))
-    return Corrupt("a cluster in use has no refcount block");
-  if ((blocks_.size() + 1) << geometry_.cluster_bits() > kMostBytes) {
-    TRY(Write());
-    blocks_.clear();
-  }
-  Block block{std::vector<std::byte>(geometry_.cluster_size())};
-  TRY(ReadBytes(file_, at, block.bytes));
-  return &blocks_.emplace(index, std::move(block)).first->second;
+FileOffset BulkCounts::BlockAt(uint64_t index) const {
+  return FileOffset(index < table_.size() ? table_[index] & kRefcountBlockOffsetMask : 0);
 }
 
-Result<void> BulkCounts::CheckRaise(ClusterRun run) {
-  for (uint64_t cluster = run.first; cluster < run.end(); ++cluster) {
-    const uint64_t per_block = geometry_.refcounts_per_block();
-    const Block* const block = TRY(BlockOf(cluster / per_block));
-    const uint64_t count = CountAt(block->bytes, geometry_.refcount_order(), cluster % per_block);
-    if (count == 0) return Corrupt("a cluster in use has a reference count of 0");
-    if (count == Most())
-      return OutOfRange("reference counts of " + std::to_string(geometry_.refcount_bits()) +
-                        " bits are too small for one more snapshot");
-  }
-  return {};
+Result<void> BulkCounts::Change(Kind kind, std::span<const ClusterRun> runs) {
+  index_.reset();
+  for (const ClusterRun& run : runs) TRY(ChangeRun(kind, run));
+  return FinishBlock(kind);
 }
 
-Result<bool> BulkCounts::IsOne(uint64_t cluster) {
+Result<void> BulkCounts::ChangeRun(Kind kind, ClusterRun run) {
   const uint64_t per_block = geometry_.refcounts_per_block();
-  const Block* const block = TRY(BlockOf(cluster / per_block));
-  return CountAt(block->bytes, geometry_.refcount_order(), cluster % per_block) == 1;
-}
-
-Result<void> BulkCounts::Change(ClusterRun run, bool raise) {
-  const uint64_t per_block = geometry_.refcounts_per_block();
+  const uint32_t order = geometry_.refcount_order();
   while (run.count != 0) {
     const uint64_t index = run.first / per_block;
     const ClusterRun part{run.first, std::min(run.count, (index + 1) * per_block - run.first)};
-    Block* const block = TRY(BlockOf(index));
-    TRY(ChangeInBlock(*block, index * per_block, part, raise));
+    TRY(MoveTo(kind, index));
+    TRY(order == 4 ? ChangeInBlock(kind, Counts16{block_}, part)
+                   : ChangeInBlock(kind, CountsOfAnyWidth{block_, order}, part));
     run = {part.end(), run.count - part.count};
   }
   return {};
 }
 
-Result<void> BulkCounts::ChangeInBlock(Block& block, uint64_t first, ClusterRun run, bool raise) {
-  const uint32_t order = geometry_.refcount_order();
-  const uint64_t limit = raise ? Most() : 0;
-  block.dirty = true;
-  for (uint64_t cluster = run.first; cluster < run.end(); ++cluster) {
-    const uint64_t count = CountAt(block.bytes, order, cluster - first);
-    if (count == limit) {
-      if (raise) return OutOfRange("a reference count is too large");
-      continue;  // it is lower already than it should be; that is a leak at worst
+template <typename Counts>
+Result<void> BulkCounts::ChangeInBlock(Kind kind, Counts counts, ClusterRun run) {
+  const uint64_t first = run.first % geometry_.refcounts_per_block();
+  const uint64_t most = Most();
+  for (uint64_t n = first; n < first + run.count; ++n) {
+    const uint64_t count = counts.Get(n);
+    if (kind != kLower) {
+      if (count == 0 || count == most) return Unraisable(count);
+      counts.Set(n, count + 1);
+    } else if (count != 0) {  // else it is lower already than it should be
+      counts.Set(n, count - 1);
+      if (count == 1) NoteFreed(run.first + n - first);
     }
-    const uint64_t changed = raise ? count + 1 : count - 1;
-    SetCount(block.bytes, order, cluster - first, changed);
-    if (changed == 0) NoteFreed(cluster);
   }
   return {};
+}
+
+Error BulkCounts::Unraisable(uint64_t count) const {
+  if (count == 0) return Corrupt("a cluster in use has a reference count of 0");
+  return OutOfRange("reference counts of " + std::to_string(geometry_.refcount_bits()) +
+                    (geometry_.refcount_bits() == 1 ? " bit" : " bits") +
+                    " are too small for one more snapshot");
+}
+
+Result<void> BulkCounts::MoveTo(Kind kind, uint64_t index) {
+  if (index_ == index) return {};
+  TRY(FinishBlock(kind));
+  const FileOffset at = BlockAt(index);
+  if (at.value() == 0 || !geometry_.IsAligned(at))
+    return Corrupt("a cluster in use has no refcount block");
+  block_.resize(geometry_.cluster_size());
+  TRY(ReadBytes(file_, at, block_));
+  index_ = index;
+  return {};
+}
+
+Result<void> BulkCounts::FinishBlock(Kind kind) {
+  if (!index_) return {};
+  const FileOffset at = BlockAt(*index_);
+  index_.reset();
+  if (kind == kCheckRaise) return {};
+  for (const ClusterRun& run : freed_) {
+    const auto range = FileRange::Make(FileOffset(run.first << geometry_.cluster_bits()),
+                                       run.count << geometry_.cluster_bits());
+    // That a host cannot do it is no error.
+    if (range.ok()) (void)file_.Discard(*range).ok();
+    first_freed_ = std::min(first_freed_, run.first);
+  }
+  freed_.clear();
+  return WriteBytes(file_, at, block_);
 }
 
 void BulkCounts::NoteFreed(uint64_t cluster) {
   if (freed_.empty() || freed_.back().end() != cluster) freed_.push_back({cluster, 0});
   ++freed_.back().count;
-}
-
-Result<void> BulkCounts::Write() {
-  for (auto& [index, block] : blocks_) {
-    if (!block.dirty) continue;
-    TRY(WriteBytes(file_, FileOffset(table_[index] & kRefcountBlockOffsetMask), block.bytes));
-    block.dirty = false;
-  }
-  return {};
 }
 
 }  // namespace skiff::qcow2

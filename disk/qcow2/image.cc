@@ -46,8 +46,12 @@ Qcow2Image::Qcow2Image(std::unique_ptr<File> file, std::unique_ptr<Image> backin
 Result<std::unique_ptr<Qcow2Image>> Qcow2Image::Open(std::unique_ptr<File> file,
                                                      std::unique_ptr<Image> backing,
                                                      const Options& options) {
-  const Header header = TRY(Header::Read(*file));
+  Header header = TRY(Header::Read(*file));
   TRY(CheckSupported(header));
+  if (!options.snapshot.empty()) {
+    if (!options.read_only) return Invalid("a snapshot can only be opened read-only");
+    header = TRY(HeaderOfSnapshot(*file, std::move(header), options.snapshot));
+  }
   std::unique_ptr<Qcow2Image> image(
       new Qcow2Image(std::move(file), std::move(backing), header, options));
   TRY(Load(image->core_));
@@ -104,8 +108,8 @@ Result<void> Qcow2Image::ApplySnapshot(std::string_view id_or_name) {
   return qcow2::ApplySnapshot(core_, id_or_name);
 }
 
-Result<void> Qcow2Image::DeleteSnapshot(std::string_view id_or_name) {
-  return qcow2::DeleteSnapshot(core_, id_or_name);
+Result<void> Qcow2Image::DeleteSnapshot(std::string_view name) {
+  return qcow2::DeleteSnapshot(core_, name);
 }
 
 Result<void> Qcow2Image::Resize(uint64_t size) { return qcow2::Resize(core_, size); }

@@ -41,4 +41,15 @@ inline void SetRefcountAt(std::span<std::byte> block, uint32_t order, uint64_t i
     block[index * width + i] = static_cast<std::byte>(count & 0xff);
 }
 
+// The first counter in [index, end) that is 0; `end` if none is.
+inline uint64_t FirstZero(std::span<const std::byte> block, uint32_t order, uint64_t index,
+                          uint64_t end) {
+  if (order == 4) {
+    while (index < end && (block[2 * index] | block[2 * index + 1]) != std::byte{0}) ++index;
+  } else {
+    while (index < end && RefcountAt(block, order, index) != 0) ++index;
+  }
+  return index;
+}
+
 }  // namespace skiff::qcow2

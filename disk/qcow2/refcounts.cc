@@ -117,12 +117,16 @@ Result<uint64_t> ClaimFree(Core& core, uint64_t from, uint64_t end, uint64_t mos
   while (cluster < end && claimed < most) {
     const Counter counter = TRY(FindCounter(core, cluster));
     if (counter.slice == nullptr) break;
-    if (CountAt(core, counter) == 0) {
-      SetCountAt(core, counter, 1);
-      if (runs.empty() || runs.back().end() != cluster) runs.push_back({cluster, 0});
-      ++runs.back().count;
-      ++claimed;
-    }
+    const uint64_t slice_end =
+        counter.index + std::min(end - cluster, CountsPerSlice(core) - counter.index);
+    const uint64_t free =
+        FirstZero(counter.slice->bytes(), core.geometry.refcount_order(), counter.index, slice_end);
+    cluster += free - counter.index;
+    if (free == slice_end) continue;
+    SetCountAt(core, {counter.slice, free}, 1);
+    if (runs.empty() || runs.back().end() != cluster) runs.push_back({cluster, 0});
+    ++runs.back().count;
+    ++claimed;
     ++cluster;
   }
   return cluster;
