@@ -89,11 +89,15 @@ Result<void> Create(Core& core, Snapshot snapshot) REQUIRES(core.mutex) {
   TRY(CheckRaise(core, references));
   const ClusterRun l1 = TRY(WriteToNewClusters(core, EncodeTable(entries)));
   snapshots.back().l1_table_offset = core.OffsetOf(l1.first);
-  const ClusterRun place = TRY(WriteTable(core, snapshots));
+  const Result<ClusterRun> place = WriteTable(core, snapshots);
+  if (!place.ok()) {
+    core.reserve.Add(l1);  // there may be no space for it
+    return place.error();
+  }
   TRY(WriteL1(core, entries));
   TRY(Raise(core, entries, references));
   const ClusterRun old = RunOf(core, core.header.snapshots_offset, table.bytes);
-  TRY(SwitchSnapshots(core, place, snapshots.size()));
+  TRY(SwitchSnapshots(core, *place, snapshots.size()));
   return LowerDurably(core, {}, {&old, 1});
 }
 

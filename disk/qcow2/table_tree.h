@@ -89,7 +89,7 @@ class ReferenceBatches {
   }
 
  private:
-  static constexpr size_t kMostRuns = 128 * 1024;
+  static constexpr size_t kMostRuns = 256 * 1024;  // 4 MiB
 
   std::span<const ClusterRun> Sorted() {
     const auto before = [](const ClusterRun& a, const ClusterRun& b) { return a.first < b.first; };

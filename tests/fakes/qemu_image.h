@@ -14,10 +14,12 @@
 namespace skiff::fakes {
 
 inline std::vector<std::byte> FileBytes(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  const std::vector<char> bytes((std::istreambuf_iterator<char>(file)), {});
-  const auto raw = std::as_bytes(std::span(bytes));
-  return {raw.begin(), raw.end()};
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  EXPECT_TRUE(file.is_open()) << path;
+  std::vector<std::byte> bytes(file.is_open() ? static_cast<size_t>(file.tellg()) : 0);
+  file.seekg(0).read(reinterpret_cast<char*>(bytes.data()),
+                     static_cast<std::streamsize>(bytes.size()));
+  return bytes;
 }
 
 // The bytes of a qcow2 image that `qemu-img create` makes with these options ("-o …", "-b …") and

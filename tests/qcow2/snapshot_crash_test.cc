@@ -38,8 +38,7 @@ struct Kind {
   std::string options;  // of qemu-img create
   uint64_t size;
   enum { kPlain, kBacking, kCompressed } content = kPlain;
-  // Few counts are wide enough for every snapshot that is wanted.
-  bool narrow = false;
+  bool narrow = false;  // counts are: what needs larger ones is refused
 };
 
 Values FirstValues(const Kind& kind) {
@@ -178,7 +177,11 @@ class Work {
   void Do(Step step, Call call) {
     step.begin = recorder_.log_size();
     const Result<void> done = call();
-    EXPECT_TRUE(done.ok()) << done.error().message();
+    if (kind_.narrow && !done.ok() && done.error().code() == ErrorCode::kOutOfRange) {
+      step = {Step::kFlush, 0, {}, "", step.begin};  // refused: nothing else has changed
+    } else {
+      EXPECT_TRUE(done.ok()) << done.error().message();
+    }
     step.end = recorder_.log_size();
     model_.Apply(step);
     steps_.push_back(std::move(step));
