@@ -75,8 +75,7 @@ struct BlockStatus {
   std::optional<FileOffset> file_offset;  // set when bytes sit unencoded in the file
 };
 
-// An open disk, whatever its format. Thread-safe. Closing it (the destructor) flushes it and leaves
-// its file tidy; if that fails it is as after a crash, and a line in the log says so.
+// An open disk, whatever its format. Thread-safe.
 class BlockBackend {
  public:
   virtual ~BlockBackend() = default;
@@ -84,6 +83,10 @@ class BlockBackend {
   // `depth`: most requests in flight. Queues must be gone before the backend.
   virtual Result<std::unique_ptr<BlockQueue>> OpenQueue(uint32_t depth) = 0;
   virtual Result<BlockStatus> Status(DiskRange range) = 0;
+  // Flushes it and leaves its file tidy, once, when its queues are gone and nothing else will be
+  // asked of it; if that fails it is as after a crash. The destructor does it for those who cannot
+  // act on a failure: then a line in the log tells it.
+  virtual Result<void> Close() = 0;
 };
 
 }  // namespace skiff

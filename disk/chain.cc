@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "disk/qcow2/check/check.h"
 #include "disk/qcow2/header.h"
 #include "disk/qcow2/image.h"
 #include "disk/raw/raw_image.h"
@@ -94,6 +95,7 @@ Result<std::unique_ptr<Image>> OpenLayer(Layer layer, std::unique_ptr<Image> bel
   } else {
     qcow2::Options options;
     options.read_only = read_only;
+    if (!read_only) TRY(qcow2::RecoverImage(*layer.file));
     image = TRY(qcow2::Qcow2Image::Open(std::move(layer.file), std::move(below), options));
   }
   return image;

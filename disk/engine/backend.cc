@@ -1,5 +1,7 @@
 #include "disk/engine/backend.h"
 
+#include <utility>
+
 #include "base/log.h"
 #include "disk/engine/thread_pool_queue.h"
 
@@ -33,7 +35,7 @@ ThreadPoolBackend::ThreadPoolBackend(std::unique_ptr<Image> image,
       pool_(pool) {}
 
 ThreadPoolBackend::~ThreadPoolBackend() {
-  const Result<void> closed = image_->Close();
+  const Result<void> closed = Close();
   if (!closed.ok()) LogError("closing a disk: " + closed.error().message());
 }
 
@@ -48,6 +50,11 @@ Result<BlockStatus> ThreadPoolBackend::Status(DiskRange range) {
   if (range.end().value() > limits_.size) return OutOfRange("past the end of the disk");
   if (range.empty()) return BlockStatus{BlockState::kData, 0, std::nullopt};
   return image_->Status(range);
+}
+
+Result<void> ThreadPoolBackend::Close() {
+  if (std::exchange(closed_, true)) return {};
+  return image_->Close();
 }
 
 }  // namespace skiff

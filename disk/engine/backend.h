@@ -22,6 +22,7 @@ class ThreadPoolBackend final : public BlockBackend {
   const BlockLimits& limits() const override { return limits_; }
   Result<std::unique_ptr<BlockQueue>> OpenQueue(uint32_t depth) override;
   Result<BlockStatus> Status(DiskRange range) override;
+  Result<void> Close() override;
 
  private:
   ThreadPoolBackend(std::unique_ptr<Image> image, std::unique_ptr<ThreadPool> own_pool,
@@ -32,6 +33,7 @@ class ThreadPoolBackend final : public BlockBackend {
   const bool write_through_;
   const std::unique_ptr<ThreadPool> own_pool_;  // null if shared
   ThreadPool& pool_;
+  bool closed_ = false;
 };
 
 }  // namespace skiff

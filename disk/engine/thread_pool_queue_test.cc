@@ -13,6 +13,7 @@
 #include "disk/engine/backend.h"
 #include "disk/raw/raw_image.h"
 #include "tests/fakes/faulty_file.h"
+#include "tests/fakes/lent_file.h"
 #include "tests/fakes/memory_file.h"
 #include "tests/fakes/slow_file.h"
 
@@ -265,6 +266,16 @@ TEST(ThreadPoolBackend, ReportsWriteThroughAndChecksStatusRanges) {
   EXPECT_TRUE(disk->Status(DiskRange::Make(DiskOffset(0), 8192).value()).ok());
   EXPECT_TRUE(disk->Status(DiskRange::Make(DiskOffset(8192), 0).value()).ok());
   EXPECT_FALSE(disk->Status(DiskRange::Make(DiskOffset(4096), 8192).value()).ok());
+}
+
+TEST(ThreadPoolBackend, ClosesOnceAndTellsWhetherItFailed) {
+  MemoryFile memory(8192);
+  FaultyFile faulty(memory);
+  auto image = RawImage::Open(std::make_unique<fakes::LentFile>(faulty)).value();
+  const auto disk = ThreadPoolBackend::Make(std::move(image), nullptr, false).value();
+  faulty.Fail(FileOp::kSync, EIO);
+  EXPECT_FALSE(disk->Close().ok());
+  EXPECT_TRUE(disk->Close().ok());
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "disk/qcow2/maintenance.h"
+#include "disk/qcow2/open_mark.h"
 #include "disk/qcow2/refcount_growth.h"
 #include "disk/qcow2/refcounts.h"
 
@@ -61,6 +62,7 @@ Result<void> MakeDurable(Core& core, const std::vector<ClusterRun>& runs) REQUIR
 
 Result<void> ClaimDurably(Core& core, std::vector<ClusterRun>& runs) REQUIRES(core.mutex) {
   TRY(Claim(core, core.next_batch, runs));
+  TRY(MarkOpen(core));  // with the batch's sync: without the mark a crash leaks it, no more
   return MakeDurable(core, runs);
 }
 
@@ -97,6 +99,15 @@ Result<std::optional<Allocation>> Allocate(Core& core, uint64_t most) {
   EndMaintenance(core);
   TRY(std::move(reserved));
   return std::optional<Allocation>();
+}
+
+Result<void> MarkOpen(Core& core) {
+  if (std::exchange(core.open_marked, true)) return {};
+  Header marked = core.header;
+  TRY(WithoutLock(core, [&] { return SetOpenMark(*core.file, marked); }));
+  core.header.extensions = std::move(marked.extensions);
+  core.header.extensions_end = marked.extensions_end;
+  return {};
 }
 
 Result<ClusterRun> AllocateRow(Core& core, uint64_t clusters) {

@@ -18,4 +18,7 @@ Result<std::optional<Allocation>> Allocate(Core& core, uint64_t most) REQUIRES(c
 // As many clusters as that in a row, for the maintainer; they hold anything.
 Result<ClusterRun> AllocateRow(Core& core, uint64_t clusters) REQUIRES(core.mutex);
 
+// Sets the open mark (open_mark.h), once. The maintainer's; the next sync makes it durable.
+Result<void> MarkOpen(Core& core) REQUIRES(core.mutex);
+
 }  // namespace skiff::qcow2

@@ -6,29 +6,6 @@
 #include "disk/qcow2/refcount_block.h"
 
 namespace skiff::qcow2 {
-namespace {
-
-// The width that nearly all images have, without a call for each count.
-struct Counts16 {
-  std::span<std::byte> block;
-  uint64_t Get(uint64_t index) const {
-    return static_cast<uint64_t>(block[2 * index]) << 8 |
-           static_cast<uint64_t>(block[2 * index + 1]);
-  }
-  void Set(uint64_t index, uint64_t count) const {
-    block[2 * index] = static_cast<std::byte>(count >> 8);
-    block[2 * index + 1] = static_cast<std::byte>(count & 0xff);
-  }
-};
-
-struct CountsOfAnyWidth {
-  std::span<std::byte> block;
-  uint32_t order;
-  uint64_t Get(uint64_t index) const { return RefcountAt(block, order, index); }
-  void Set(uint64_t index, uint64_t count) const { SetRefcountAt(block, order, index, count); }
-};
-
-}  // namespace
 
 FileOffset BulkCounts::BlockAt(uint64_t index) const {
   return FileOffset(index < table_.size() ? table_[index] & kRefcountBlockOffsetMask : 0);
@@ -42,29 +19,28 @@ Result<void> BulkCounts::Change(Kind kind, std::span<const ClusterRun> runs) {
 
 Result<void> BulkCounts::ChangeRun(Kind kind, ClusterRun run) {
   const uint64_t per_block = geometry_.refcounts_per_block();
-  const uint32_t order = geometry_.refcount_order();
   while (run.count != 0) {
     const uint64_t index = run.first / per_block;
     const ClusterRun part{run.first, std::min(run.count, (index + 1) * per_block - run.first)};
     TRY(MoveTo(kind, index));
-    TRY(order == 4 ? ChangeInBlock(kind, Counts16{block_}, part)
-                   : ChangeInBlock(kind, CountsOfAnyWidth{block_, order}, part));
+    TRY(ChangeInBlock(kind, part));
     run = {part.end(), run.count - part.count};
   }
   return {};
 }
 
-template <typename Counts>
-Result<void> BulkCounts::ChangeInBlock(Kind kind, Counts counts, ClusterRun run) {
+Result<void> BulkCounts::ChangeInBlock(Kind kind, ClusterRun run) {
+  const uint32_t order = geometry_.refcount_order();
+  const std::span<std::byte> block = block_;
   const uint64_t first = run.first % geometry_.refcounts_per_block();
   const uint64_t most = Most();
   for (uint64_t n = first; n < first + run.count; ++n) {
-    const uint64_t count = counts.Get(n);
+    const uint64_t count = RefcountAt(block, order, n);
     if (kind != kLower) {
       if (count == 0 || count == most) return Unraisable(count);
-      counts.Set(n, count + 1);
+      SetRefcountAt(block, order, n, count + 1);
     } else if (count != 0) {  // else it is lower already than it should be
-      counts.Set(n, count - 1);
+      SetRefcountAt(block, order, n, count - 1);
       if (count == 1) NoteFreed(run.first + n - first);
     }
   }

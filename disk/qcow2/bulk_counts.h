@@ -36,8 +36,7 @@ class BulkCounts {
   enum Kind { kCheckRaise, kRaise, kLower };
   Result<void> Change(Kind kind, std::span<const ClusterRun> runs);
   Result<void> ChangeRun(Kind kind, ClusterRun run);
-  template <typename Counts>
-  Result<void> ChangeInBlock(Kind kind, Counts counts, ClusterRun run);
+  Result<void> ChangeInBlock(Kind kind, ClusterRun run);
   Result<void> MoveTo(Kind kind, uint64_t index);
   Result<void> FinishBlock(Kind kind);
   Error Unraisable(uint64_t count) const;

@@ -75,6 +75,7 @@ struct Core {
   uint64_t flushes_completed GUARDED_BY(mutex) = 0;
 
   Reserve reserve GUARDED_BY(mutex);
+  bool open_marked GUARDED_BY(mutex) = false;    // or tried to
   const uint64_t most_dirty;                     // bytes of L2 slices; then they are written back
   const uint64_t largest_batch;                  // clusters to reserve at once
   uint64_t next_batch GUARDED_BY(mutex);         // the next time

@@ -22,6 +22,7 @@ ClusterRun RunOf(const Core& core, FileOffset at, uint64_t bytes) {
 
 Result<void> BeginExclusive(Core& core) {
   TRY(WriteBack(core));
+  TRY(MarkOpen(core));
   TRY(SyncFile(core));
   ReleaseFreed(core);
   TRY(WriteBack(core));

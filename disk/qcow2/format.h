@@ -76,6 +76,8 @@ inline constexpr uint32_t kExtensionFeatureNames = 0x6803f857;
 inline constexpr uint32_t kExtensionBitmaps = 0x23852875;
 inline constexpr uint32_t kExtensionFullDiskEncryption = 0x0537be77;
 inline constexpr uint32_t kExtensionExternalDataFile = 0x44415441;
+// Ours, and nobody else's: see open_mark.h. Its data is one Be64: 1 while the image is open.
+inline constexpr uint32_t kExtensionOpenMark = 0x736b6f70;  // "skop"
 
 // "Feature name table": one entry.
 struct FeatureName {

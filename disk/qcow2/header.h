@@ -42,6 +42,7 @@ struct Header {
   // In the order of the file: all extensions but the backing format, among them those that we do
   // not know. Serialize() writes them back.
   std::vector<Extension> extensions;
+  uint64_t extensions_end = 0;  // offset in the file of the end mark
 
   explicit Header(const Geometry& g) : geometry(g) {}
 

@@ -55,6 +55,7 @@ Result<void> ParseExtensions(std::span<const std::byte> start, uint64_t backing_
   uint64_t end = std::min<uint64_t>(start.size(), header.geometry.cluster_size());
   if (backing_name_at != 0) end = std::min(end, backing_name_at);
   uint64_t at = header.header_length;
+  header.extensions_end = at;
   while (at + sizeof(ExtensionHeader) <= end) {
     ExtensionHeader head;
     std::memcpy(&head, start.data() + at, sizeof(head));
@@ -63,6 +64,7 @@ Result<void> ParseExtensions(std::span<const std::byte> start, uint64_t backing_
     if (head.length > end - at) return Corrupt("header extension too large");
     TRY(Keep(head.type, start.subspan(at, head.length), header));
     at += AlignUp(uint64_t{head.length}, kAlignment);
+    header.extensions_end = at;
   }
   return {};
 }

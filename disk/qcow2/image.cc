@@ -35,6 +35,20 @@ Result<void> CheckSupported(const Header& header) {
   return {};
 }
 
+// The header of an image whose active disk is that snapshot.
+Result<Header> HeaderOf(File& file, Header header, const Options& options) {
+  if (options.snapshot.empty()) return header;
+  if (!options.read_only) return Invalid("a snapshot can only be opened read-only");
+  const SnapshotTable table = TRY(ReadSnapshots(file, header));
+  const Snapshot* const snapshot = FindSnapshot(table.snapshots, options.snapshot);
+  if (snapshot == nullptr) return Invalid("there is no snapshot '" + options.snapshot + "'");
+  TRY(CheckCovers(*snapshot, header.geometry));
+  header.size = snapshot->disk_size;
+  header.l1_size = snapshot->l1_size;
+  header.l1_table_offset = snapshot->l1_table_offset;
+  return header;
+}
+
 }  // namespace
 
 Qcow2Image::Qcow2Image(std::unique_ptr<File> file, std::unique_ptr<Image> backing,
@@ -46,12 +60,9 @@ Qcow2Image::Qcow2Image(std::unique_ptr<File> file, std::unique_ptr<Image> backin
 Result<std::unique_ptr<Qcow2Image>> Qcow2Image::Open(std::unique_ptr<File> file,
                                                      std::unique_ptr<Image> backing,
                                                      const Options& options) {
-  Header header = TRY(Header::Read(*file));
-  TRY(CheckSupported(header));
-  if (!options.snapshot.empty()) {
-    if (!options.read_only) return Invalid("a snapshot can only be opened read-only");
-    header = TRY(HeaderOfSnapshot(*file, std::move(header), options.snapshot));
-  }
+  Header parsed = TRY(Header::Read(*file));
+  TRY(CheckSupported(parsed));
+  const Header header = TRY(HeaderOf(*file, std::move(parsed), options));
   std::unique_ptr<Qcow2Image> image(
       new Qcow2Image(std::move(file), std::move(backing), header, options));
   TRY(Load(image->core_));

@@ -20,12 +20,12 @@ Result<TopTable> ReadTable(Core& core, FileOffset at, uint64_t bytes, const char
 Result<void> CheckWritableImage(const Header& header) {
   if (header.Has(kIncompatCorrupt))
     return Corrupt(
-        "the image is marked corrupt; repair it before writing to it: qemu-img check -r "
+        "the image is marked corrupt; repair it before writing to it: skiff-img check -r "
         "all");
   if (header.Has(kIncompatDirty))
     return Corrupt(
         "the image was not closed and its reference counts are out of date; repair it "
-        "before writing to it: qemu-img check -r all");
+        "before writing to it: skiff-img check -r all");
   if ((header.autoclear_features & kAutoclearBitmaps) != 0)
     return Unsupported(
         "the image has persistent bitmaps, which cannot be kept up to date yet; open "

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "disk/qcow2/open_mark.h"
 #include "disk/qcow2/refcounts.h"
 
 namespace skiff::qcow2 {
@@ -83,6 +84,8 @@ Result<void> CloseAsMaintainer(Core& core) REQUIRES(core.mutex) {
   TRY(FlushAsMaintainer(core));
   for (const ClusterRun& run : core.reserve.TakeAll()) TRY(SetRefcounts(core, run, 0));
   TRY(FlushAsMaintainer(core));
+  // Whether this is durable does not matter: at worst the next one to open looks for nothing.
+  TRY(ClearOpenMark(*core.file, core.header));
   if (core.file->facts().fixed_size) return {};
   // Only now that no durable count is beyond it.
   const FileOffset end = TRY(UsedEnd(core));

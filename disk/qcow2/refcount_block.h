@@ -18,6 +18,11 @@ inline uint64_t RefcountAt(std::span<const std::byte> block, uint32_t order, uin
     const auto shift = static_cast<uint32_t>((index << order) & 7);
     return (byte >> shift) & ((1u << bits) - 1);
   }
+  if (order == 4) {  // what nearly all images have
+    Be16 count;
+    std::memcpy(&count, block.data() + index * sizeof(count), sizeof(count));
+    return count;
+  }
   const size_t width = size_t{1} << (order - 3);
   uint64_t value = 0;
   for (size_t i = 0; i < width; ++i)
@@ -36,20 +41,14 @@ inline void SetRefcountAt(std::span<std::byte> block, uint32_t order, uint64_t i
     byte = static_cast<std::byte>(kept | ((static_cast<uint32_t>(count) << shift) & mask));
     return;
   }
+  if (order == 4) {
+    const Be16 stored(static_cast<uint16_t>(count));
+    std::memcpy(block.data() + index * sizeof(stored), &stored, sizeof(stored));
+    return;
+  }
   const size_t width = size_t{1} << (order - 3);
   for (size_t i = width; i-- != 0; count >>= 8)
     block[index * width + i] = static_cast<std::byte>(count & 0xff);
-}
-
-// The first counter in [index, end) that is 0; `end` if none is.
-inline uint64_t FirstZero(std::span<const std::byte> block, uint32_t order, uint64_t index,
-                          uint64_t end) {
-  if (order == 4) {
-    while (index < end && (block[2 * index] | block[2 * index + 1]) != std::byte{0}) ++index;
-  } else {
-    while (index < end && RefcountAt(block, order, index) != 0) ++index;
-  }
-  return index;
 }
 
 }  // namespace skiff::qcow2

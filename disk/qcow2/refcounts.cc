@@ -52,6 +52,15 @@ uint64_t CountAt(const Core& core, const Counter& counter) {
   return RefcountAt(counter.slice->bytes(), core.geometry.refcount_order(), counter.index);
 }
 
+// How many of the next `most` counters of the slice are not 0, up to the first that is.
+uint64_t UsedFrom(const Core& core, const Counter& counter, uint64_t most) {
+  const std::span<const std::byte> bytes = counter.slice->bytes();
+  const uint32_t order = core.geometry.refcount_order();
+  uint64_t used = 0;
+  while (used < most && RefcountAt(bytes, order, counter.index + used) != 0) ++used;
+  return used;
+}
+
 void SetCountAt(Core& core, const Counter& counter, uint64_t count) REQUIRES(core.mutex) {
   const uint64_t bit = counter.index << core.geometry.refcount_order();
   const size_t length = std::max<size_t>(1, core.geometry.refcount_bits() / 8);
@@ -112,22 +121,22 @@ Result<void> LowerRefcounts(Core& core, ClusterRun run) {
 
 Result<uint64_t> ClaimFree(Core& core, uint64_t from, uint64_t end, uint64_t most,
                            std::vector<ClusterRun>& runs) {
-  uint64_t claimed = 0;
   uint64_t cluster = from;
-  while (cluster < end && claimed < most) {
-    const Counter counter = TRY(FindCounter(core, cluster));
+  while (cluster < end && most != 0) {
+    Counter counter = TRY(FindCounter(core, cluster));
     if (counter.slice == nullptr) break;
-    const uint64_t slice_end =
-        counter.index + std::min(end - cluster, CountsPerSlice(core) - counter.index);
-    const uint64_t free =
-        FirstZero(counter.slice->bytes(), core.geometry.refcount_order(), counter.index, slice_end);
-    cluster += free - counter.index;
-    if (free == slice_end) continue;
-    SetCountAt(core, {counter.slice, free}, 1);
-    if (runs.empty() || runs.back().end() != cluster) runs.push_back({cluster, 0});
-    ++runs.back().count;
-    ++claimed;
-    ++cluster;
+    const uint64_t in_slice = std::min(CountsPerSlice(core) - counter.index, end - cluster);
+    const uint64_t used = UsedFrom(core, counter, in_slice);
+    cluster += used;
+    counter.index += used;
+    for (uint64_t n = used; n < in_slice && most != 0 && CountAt(core, counter) == 0; ++n) {
+      SetCountAt(core, counter, 1);
+      if (runs.empty() || runs.back().end() != cluster) runs.push_back({cluster, 0});
+      ++runs.back().count;
+      ++cluster;
+      ++counter.index;
+      --most;
+    }
   }
   return cluster;
 }

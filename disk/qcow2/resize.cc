@@ -36,36 +36,34 @@ Result<void> EnlargeL1(Core& core, uint64_t size) EXCLUDES(core.mutex) {
   });
 }
 
-// Of the backing file nothing shows up behind the old end.
-Result<void> HideBacking(Core& core, uint64_t size) EXCLUDES(core.mutex) {
-  if (core.backing == nullptr) return {};
+// Nothing shows up behind the old end: neither the backing file nor what was there before an
+// earlier cut that was not completed.
+Result<void> ClearBehind(Core& core, uint64_t end, uint64_t size, Clear how) EXCLUDES(core.mutex) {
   const uint64_t cluster = core.geometry.cluster_size();
-  const uint64_t end = std::min(size, core.backing->limits().size);
-  const DiskRange hidden = TRY(Between(AlignUp(core.disk_size, cluster), AlignUp(end, cluster)));
-  return hidden.empty() ? Result<void>() : ClearRange(core, hidden, Clear::kZeroUnmap);
+  const DiskRange range = TRY(Between(AlignUp(end, cluster), AlignUp(size, cluster)));
+  return range.empty() ? Result<void>() : ClearRange(core, range, how);
 }
 
-Result<void> CutOff(Core& core, uint64_t size) EXCLUDES(core.mutex) {
-  const uint64_t cluster = core.geometry.cluster_size();
-  const DiskRange range = TRY(Between(AlignUp(size, cluster), AlignUp(core.disk_size, cluster)));
-  return range.empty() ? Result<void>() : ClearRange(core, range, Clear::kDiscard);
+Result<void> SwitchSize(Core& core, uint64_t size) EXCLUDES(core.mutex) {
+  return Exclusively(core, [&]() NO_THREAD_SAFETY_ANALYSIS {
+    HeaderChange change = CurrentHeader(core);
+    change.size = size;
+    return SwitchHeader(core, change);
+  });
 }
 
 }  // namespace
 
 Result<void> Resize(Core& core, uint64_t size) {
   TRY(Check(core, size));
-  if (size > core.disk_size) {
-    TRY(EnlargeL1(core, size));
-    TRY(HideBacking(core, size));
-  } else {
-    TRY(CutOff(core, size));
+  if (size <= core.disk_size) {
+    TRY(SwitchSize(core, size));
+    return ClearBehind(core, size, core.disk_size, Clear::kDiscard);
   }
-  return Exclusively(core, [&]() NO_THREAD_SAFETY_ANALYSIS {
-    HeaderChange change = CurrentHeader(core);
-    change.size = size;
-    return SwitchHeader(core, change);
-  });
+  TRY(EnlargeL1(core, size));
+  const bool backed = core.backing != nullptr && core.backing->limits().size > core.disk_size;
+  TRY(ClearBehind(core, core.disk_size, size, backed ? Clear::kZeroUnmap : Clear::kDiscard));
+  return SwitchSize(core, size);
 }
 
 }  // namespace skiff::qcow2

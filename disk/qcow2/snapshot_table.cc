@@ -171,18 +171,6 @@ Result<void> CheckCovers(const Snapshot& snapshot, const Geometry& geometry) {
   return {};
 }
 
-Result<Header> HeaderOfSnapshot(File& file, Header header, std::string_view id_or_name) {
-  const SnapshotTable table = TRY(ReadSnapshots(file, header));
-  const Snapshot* const snapshot = FindSnapshot(table.snapshots, id_or_name);
-  if (snapshot == nullptr)
-    return Invalid("there is no snapshot '" + std::string(id_or_name) + "' in the image");
-  TRY(CheckCovers(*snapshot, header.geometry));
-  header.l1_table_offset = snapshot->l1_table_offset;
-  header.l1_size = snapshot->l1_size;
-  header.size = snapshot->disk_size;
-  return header;
-}
-
 const Snapshot* FindSnapshot(const std::vector<Snapshot>& snapshots, std::string_view id_or_name) {
   for (const Snapshot& one : snapshots)
     if (one.id == id_or_name) return &one;

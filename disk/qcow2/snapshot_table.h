@@ -41,9 +41,6 @@ Result<std::vector<std::byte>> EncodeSnapshots(const std::vector<Snapshot>& snap
 // kCorrupt if its L1 table has fewer entries than its disk takes.
 Result<void> CheckCovers(const Snapshot& snapshot, const Geometry& geometry);
 
-// The header of an image in which the disk is what a snapshot of it has. kInvalid: there is none.
-Result<Header> HeaderOfSnapshot(File& file, Header header, std::string_view id_or_name);
-
 // By id, else by name, as QEMU looks for what a user calls a snapshot. nullptr: none.
 const Snapshot* FindSnapshot(const std::vector<Snapshot>& snapshots, std::string_view id_or_name);
 

@@ -42,10 +42,7 @@ Result<void> SoleReferences::Fill(uint64_t index, std::vector<uint64_t>& bits) {
   for (uint64_t word = 0; word < bits.size(); ++word) {
     uint64_t set = 0;
     for (uint64_t n = 0; n < 64; ++n) {
-      const uint64_t at_bit = word * 64 + n;
-      const bool one =
-          order == 4 ? block_[2 * at_bit] == std::byte{0} && block_[2 * at_bit + 1] == std::byte{1}
-                     : RefcountAt(block_, order, at_bit) == 1;
+      const bool one = RefcountAt(block_, order, word * 64 + n) == 1;
       set |= uint64_t{one} << n;
     }
     bits[word] = set;

@@ -68,6 +68,7 @@ class MemoryDisk final : public BlockBackend {
   const BlockLimits& limits() const override { return limits_; }
   Result<std::unique_ptr<BlockQueue>> OpenQueue(uint32_t depth) override;
   Result<BlockStatus> Status(DiskRange range) override;
+  Result<void> Close() override { return {}; }
 
  private:
   const std::shared_ptr<MemoryDiskState> state_;

@@ -1,9 +1,12 @@
 #include "disk/qcow2/check/check.h"
 
+#include <algorithm>
+
 #include "disk/qcow2/check/compare_counts.h"
 #include "disk/qcow2/check/copied_flags.h"
 #include "disk/qcow2/check/rebuild_counts.h"
 #include "disk/qcow2/check/reference_walk.h"
+#include "disk/qcow2/open_mark.h"
 
 namespace skiff::qcow2 {
 namespace {
@@ -45,8 +48,14 @@ class Check {
   }
 
  private:
-  Result<void> Settle(StoredCounts& stored, const std::vector<Difference>& differences,
-                      Repair repair) {
+  // Clusters that an open image has reserved are no leaks: the next one to open it gives them back.
+  Result<void> Settle(StoredCounts& stored, std::vector<Difference> differences, Repair repair) {
+    const auto reserved = [](const Difference& one) {
+      return one.stored == 1 && one.references == 0;
+    };
+    if (repair == Repair::kNothing && HasOpenMark(header_))
+      differences.erase(std::remove_if(differences.begin(), differences.end(), reserved),
+                        differences.end());
     return SettleCounts(file_, stored, header_.geometry, differences, repair, findings_);
   }
 
@@ -92,6 +101,7 @@ class Check {
   }
 
   Result<void> ClearMarks() {
+    TRY(ClearOpenMark(file_, header_));
     if (!header_.Has(kIncompatDirty | kIncompatCorrupt)) return {};
     TRY(file_.Sync());
     header_.incompatible_features &= ~(kIncompatDirty | kIncompatCorrupt);
@@ -113,6 +123,23 @@ class Check {
 Result<CheckReport> CheckImage(File& file, Repair repair, const SayLine& say) {
   Header header = TRY(Header::Read(file));
   return Check(file, std::move(header), repair, say).Run();
+}
+
+Result<void> RecoverImage(File& file) {
+  const Header header = TRY(Header::Read(file));
+  const SayLine silent = [](const std::string&) {};
+  if (header.Has(kIncompatCorrupt)) return {};
+  if (header.Has(kIncompatDirty)) {
+    const CheckReport report = TRY(CheckImage(file, Repair::kAll, silent));
+    if (report.corruptions == 0 && report.check_errors == 0) return {};
+    return Corrupt("it was not closed, and its reference counts cannot be put right");
+  }
+  if (!HasOpenMark(header)) return {};
+  // Only in a sound image: else what looks like a leak may be what somebody wants to rescue.
+  const CheckReport report = TRY(CheckImage(file, Repair::kNothing, silent));
+  if (report.corruptions != report.missing_flags || report.check_errors != 0) return {};
+  TRY(CheckImage(file, Repair::kLeaks, silent));
+  return {};
 }
 
 }  // namespace skiff::qcow2

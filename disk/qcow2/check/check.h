@@ -13,4 +13,10 @@ namespace skiff::qcow2 {
 // is right after it, the dirty and the corrupt bit are cleared.
 Result<CheckReport> CheckImage(File& file, Repair repair, const SayLine& say);
 
+// Before an image is opened for writing: if the last one who wrote to it could not close it, counts
+// that are out of date are made anew (the dirty bit), and clusters that it had reserved are given
+// back and COPIED flags set that a change had to leave off (open_mark.h). An image that is sound is
+// not touched. kCorrupt if counts can't be put right.
+Result<void> RecoverImage(File& file);
+
 }  // namespace skiff::qcow2

@@ -93,6 +93,7 @@ class Flags {
     findings_.say((repair_ ? "Repairing OFLAG_COPIED " : "ERROR OFLAG_COPIED ") + where);
     CheckReport& report = findings_.report;
     (repair_ ? report.corruptions_fixed : report.corruptions) += times;
+    if (!repair_ && (entry & kCopied) == 0) report.missing_flags += times;
     if (repair_) entry = uint64_t{entry} ^ kCopied;
     return repair_;
   }

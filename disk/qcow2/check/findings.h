@@ -15,9 +15,10 @@ enum class Repair : uint8_t {
 
 // The result of a check, in the terms of `qemu-img check --output=json`.
 struct CheckReport {
-  uint64_t corruptions = 0;   // errors; they are dangerous
-  uint64_t leaks = 0;         // clusters that are counted more often than used; harmless
-  uint64_t check_errors = 0;  // parts of the metadata that could not be looked at
+  uint64_t corruptions = 0;    // errors; they are dangerous
+  uint64_t missing_flags = 0;  // of the corruptions, COPIED flags that are off; they are harmless
+  uint64_t leaks = 0;          // clusters that are counted more often than used; harmless
+  uint64_t check_errors = 0;   // parts of the metadata that could not be looked at
   uint64_t corruptions_fixed = 0;
   uint64_t leaks_fixed = 0;
   uint64_t image_end_offset = 0;     // bytes; the end of the last cluster in use
