@@ -13,6 +13,11 @@ Error Error::FromErrno(std::string_view call, int os_error) {
   return error;
 }
 
+Error&& Error::Advising(std::string_view remedy) && {
+  message_ += "; " + std::string(remedy);
+  return std::move(*this);
+}
+
 Error&& Error::While(std::string_view doing) && {
   message_ = std::string(doing) + ": " + message_;
   return std::move(*this);

@@ -35,6 +35,8 @@ class [[nodiscard]] Error {
   int os_error() const { return os_error_; }
   const std::string& message() const { return message_; }
 
+  // Appends what to do about it: "…; check the path".
+  Error&& Advising(std::string_view remedy) &&;
   // Prefixes what we were doing: return std::move(error).While("reading L1 table");
   Error&& While(std::string_view doing) &&;
 

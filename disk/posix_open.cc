@@ -15,8 +15,7 @@ Error Refusal(const std::string& path, std::string_view what_and_remedy) {
 }
 
 Error OpenError(const std::string& path, std::string_view remedy, int os_error) {
-  const Error plain = Error::FromErrno(path, os_error);
-  return Error(plain.code(), plain.message() + "; " + std::string(remedy));
+  return Error::FromErrno(path, os_error).Advising(remedy);
 }
 
 const char* KindName(mode_t mode) {

@@ -77,7 +77,7 @@ void Announce(const BenchPlan& plan) {
       static_cast<unsigned long long>(plan.buffer_size), plan.depth,
       static_cast<unsigned long long>(plan.offset), static_cast<unsigned long long>(plan.step));
   if (plan.flush_interval != 0)
-    std::printf("Sending %sflush every %llu requests\n", plan.drain ? "" : "asynchronous ",
+    std::printf("Sending flush every %llu requests\n",
                 static_cast<unsigned long long>(plan.flush_interval));
 }
 
@@ -89,7 +89,7 @@ Result<void> RunCommand(const Arguments& arguments) {
   const std::unique_ptr<BlockBackend> disk = TRY(OpenBackend(source));
   if (disk->limits().size < plan.buffer_size)
     return Invalid("the disk is smaller than one request");
-  if (!arguments.Has("q")) Announce(plan);
+  Announce(plan);  // -q is for what other subcommands print
   const auto start = std::chrono::steady_clock::now();
   Result<void> run = RunBench(*disk, plan);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;

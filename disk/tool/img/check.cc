@@ -156,9 +156,8 @@ class Checker {
   const bool quiet_;
 };
 
-Result<int> RunCheck(const Arguments& arguments) {
+Result<int> RunCheck(const Arguments& arguments, Repair repair) {
   const bool json = TRY(WantsJson(arguments));
-  const Repair repair = TRY(RepairOf(arguments));
   ImageSource source = TRY(SourceOf(arguments, 0, "T"));
   source.writable = repair != Repair::kNothing;
   return Checker(source, repair, json, arguments.Has("q")).Run();
@@ -171,7 +170,9 @@ int CheckCommand(int argc, char** argv) {
   if (!arguments.ok()) return FailUsage(arguments.error().message());
   if (arguments->Has("help")) return PrintHelp();
   if (arguments->names().size() != 1) return FailUsage("Expecting one image file name");
-  const Result<int> status = RunCheck(*arguments);
+  const Result<Repair> repair = RepairOf(*arguments);
+  if (!repair.ok()) return FailUsage(repair.error().message());
+  const Result<int> status = RunCheck(*arguments, *repair);
   return status.ok() ? *status : Fail(status.error().message());
 }
 

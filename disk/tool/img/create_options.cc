@@ -45,8 +45,8 @@ Result<Preallocation> TakePreallocation(KeyValues& keys, ImageFormat format) {
   return NotAccepted("preallocation", text);
 }
 
-Result<uint32_t> TakeVersion(KeyValues& keys) {
-  const std::string text = keys.Take("compat").value_or("v3");
+Result<uint32_t> VersionOf(const std::string& text) {
+  if (text.empty()) return 3u;
   if (text == "v3" || text == "1.1") return 3u;
   if (text == "v2" || text == "0.10") return 2u;
   return NotAccepted("version", text);
@@ -67,7 +67,8 @@ Result<void> RefuseEncryption(KeyValues& keys) {
   return {};
 }
 
-Result<void> TakeQcow2(KeyValues& keys, CreateOptions& options) {
+Result<void> TakeQcow2(KeyValues& keys, NewImage& image) {
+  CreateOptions& options = image.options;
   TRY(RefuseEncryption(keys));
   const uint64_t cluster_size = TRY(TakeSize(keys, "cluster_size", 64 * kKiB));
   options.cluster_bits =
@@ -76,7 +77,8 @@ Result<void> TakeQcow2(KeyValues& keys, CreateOptions& options) {
   options.refcount_order = IsPowerOfTwo(refcount_bits)
                                ? static_cast<uint32_t>(std::countr_zero(refcount_bits))
                                : UINT32_MAX;
-  options.version = TRY(TakeVersion(keys));
+  image.compat = keys.Take("compat").value_or("");
+  options.version = TRY(VersionOf(image.compat));
   options.extended_l2 = TRY(keys.TakeSwitch("extended_l2")).value_or(false);
   options.lazy_refcounts = TRY(keys.TakeSwitch("lazy_refcounts")).value_or(false);
   options.compression_type = TRY(TakeCompression(keys));
@@ -136,7 +138,7 @@ Result<NewImage> ParseNewImage(const std::string& name, ImageFormat format, KeyV
   if (const auto size = keys.Take("size")) image.size = TRY(ParseSize(*size));
   image.options.preallocation = TRY(TakePreallocation(keys, format));
   if (format == ImageFormat::kQcow2) {
-    TRY(TakeQcow2(keys, image.options));
+    TRY(TakeQcow2(keys, image));
   } else {
     TRY(keys.TakeSwitch("nocow"));
     TRY(TakeSize(keys, "extent_size_hint", 0));
@@ -162,7 +164,7 @@ std::string Announcement(const NewImage& image) {
       "Formatting '{}', fmt=qcow2 cluster_size={} extended_l2={}{} compression_type={} size={}",
       image.name, uint64_t{1} << options.cluster_bits, Switch(options.extended_l2), preallocation,
       options.compression_type == qcow2::kCompressionZstd ? "zstd" : "zlib", options.size);
-  if (options.version < 3) text += " compat=0.10";
+  if (!image.compat.empty()) text += " compat=" + image.compat;
   if (!options.backing_file.empty()) text += " backing_file=" + options.backing_file;
   if (!options.backing_format.empty()) text += " backing_fmt=" + options.backing_format;
   return text + fmt::format(" lazy_refcounts={} refcount_bits={}", Switch(options.lazy_refcounts),

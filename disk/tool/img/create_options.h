@@ -15,6 +15,7 @@ struct NewImage {
   ImageFormat format = ImageFormat::kRaw;
   qcow2::CreateOptions options;  // of a raw image: size and preallocation
   std::optional<uint64_t> size;  // none: not said
+  std::string compat;            // as it was said; empty: not said
 };
 
 // Takes all of `-o`. kInvalid in QEMU's words, with the file's name, for what is unknown or wrong.

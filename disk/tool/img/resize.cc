@@ -24,7 +24,11 @@ const std::vector<OptionSpec> kOptions = {
 Result<uint64_t> NewSize(const std::string& text, uint64_t current) {
   const bool relative = !text.empty() && (text.front() == '+' || text.front() == '-');
   const Result<uint64_t> parsed = ParseSize(relative ? std::string_view(text).substr(1) : text);
-  if (!parsed.ok()) return Invalid("Invalid parameter '" + text + "'");
+  if (!parsed.ok())
+    return Invalid(
+        "Parameter 'size' expects a non-negative number below 2^64\nOptional suffix k, M, G, T, P "
+        "or "
+        "E means kilo-, mega-, giga-, tera-, peta-\nand exabytes, respectively.");
   uint64_t size = *parsed;
   if (relative) {
     if (text.front() == '-' && *parsed > current) return Invalid("New image size must be positive");

@@ -1,5 +1,6 @@
 // skiff-img snapshot
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 
@@ -15,11 +16,9 @@ namespace skiff::tool {
 namespace {
 
 const std::vector<OptionSpec> kOptions = {
-    {"help", false, 'h'},  {"a", true},
-    {"c", true},           {"d", true},
-    {"f", true},           {"l", false},
-    {"q", false},          {"object", true},
-    {"image-opts", false}, {"force-share", false, 'U'},
+    {"help", false, 'h'}, {"a", true},           {"c", true},
+    {"d", true},          {"l", false},          {"q", false},
+    {"object", true},     {"image-opts", false}, {"force-share", false, 'U'},
 };
 
 qcow2::Snapshot Named(const std::string& name) {
@@ -35,10 +34,23 @@ qcow2::Snapshot Named(const std::string& name) {
   return snapshot;
 }
 
+// qemu-img deletes by name only, and applies by id too.
+Result<void> Require(const Arguments& arguments, const std::vector<qcow2::Snapshot>& snapshots) {
+  const std::string name = arguments.Value("d");
+  const bool named = std::any_of(snapshots.begin(), snapshots.end(),
+                                 [&](const auto& one) { return one.name == name; });
+  if (arguments.Has("d") && !named) return Invalid("snapshot not found");
+  if (arguments.Has("a") && qcow2::FindSnapshot(snapshots, arguments.Value("a")) == nullptr)
+    return Invalid("Failed to load snapshot: No such file or directory");
+  return {};
+}
+
 // Closing is a part of the change: it makes the rest durable.
 Result<void> ChangeAndClose(const Arguments& arguments, Image& opened) {
   auto* const image = dynamic_cast<qcow2::Qcow2Image*>(&opened);
   if (image == nullptr) return Unsupported("the image format has no snapshots");
+  const std::vector<qcow2::Snapshot> snapshots = TRY(image->Snapshots());
+  TRY(Require(arguments, snapshots));
   Result<void> changed;
   if (arguments.Has("c")) changed = image->CreateSnapshot(Named(arguments.Value("c")));
   if (arguments.Has("a")) changed = image->ApplySnapshot(arguments.Value("a"));
@@ -60,6 +72,7 @@ Error WithWhat(const Arguments& arguments, const Error& why) {
 Result<void> RunSnapshot(const Arguments& arguments) {
   ImageSource source = TRY(SourceOf(arguments));
   const bool changes = arguments.Has("a") || arguments.Has("c") || arguments.Has("d");
+  if (!changes && !arguments.Has("l")) return {};
   if (!changes) {
     const InfoReport report = TRY(ReadInfo(source));
     std::fputs(SnapshotList(report.snapshots).c_str(), stdout);
