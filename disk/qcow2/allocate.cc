@@ -79,10 +79,14 @@ Result<void> ReserveMore(Core& core) REQUIRES(core.mutex) {
   return {};
 }
 
+// Of metadata that was reserved.
+Error CountOfZero(Core& core) REQUIRES(core.mutex) {
+  return MarkCorrupt(core, "a cluster with metadata has a reference count of 0");
+}
+
 Result<Allocation> TakeReserved(Core& core, uint64_t most) REQUIRES(core.mutex) {
   const ClusterRun run = core.reserve.Take(most);
-  if (HoldsMetadata(core, run))  // its count was 0
-    return MarkCorrupt(core, "a cluster with metadata has a reference count of 0");
+  if (HoldsMetadata(core, run)) return CountOfZero(core);
   return Split(core, run);
 }
 
@@ -106,10 +110,19 @@ Result<void> MarkOpen(Core& core) {
   return {};
 }
 
-Result<ClusterRun> AllocateAsMaintainer(Core& core, uint64_t most) {
-  core.next_batch = std::max(core.next_batch, std::min(most, core.largest_batch));
-  if (core.reserve.empty()) TRY(ReserveMore(core));
-  return TRY(TakeReserved(core, most)).run;
+Result<ClusterRun> AllocateRow(Core& core, uint64_t clusters) {
+  core.next_batch = std::max(core.next_batch, std::min(clusters, core.largest_batch));
+  for (;;) {
+    // Batches join: each brings the row closer, at the file's end at last.
+    const std::optional<ClusterRun> row = core.reserve.TakeRow(clusters);
+    if (!row) {
+      TRY(ReserveMore(core));
+      continue;
+    }
+    if (HoldsMetadata(core, *row)) return CountOfZero(core);
+    core.never_written = std::max(core.never_written, core.OffsetOf(row->end()));
+    return *row;
+  }
 }
 
 }  // namespace skiff::qcow2

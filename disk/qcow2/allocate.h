@@ -15,8 +15,8 @@ struct Allocation {
 // grow. Clusters that come to nothing go back by core.reserve.Add().
 Result<std::optional<Allocation>> Allocate(Core& core, uint64_t most) REQUIRES(core.mutex);
 
-// The same for the maintainer: it always takes some.
-Result<ClusterRun> AllocateAsMaintainer(Core& core, uint64_t most) REQUIRES(core.mutex);
+// As many clusters as that in a row, for the maintainer; they hold anything.
+Result<ClusterRun> AllocateRow(Core& core, uint64_t clusters) REQUIRES(core.mutex);
 
 // Sets the open mark (open_mark.h), once. The maintainer's; the next sync makes it durable.
 Result<void> MarkOpen(Core& core) REQUIRES(core.mutex);

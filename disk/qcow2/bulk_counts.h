@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -11,50 +11,46 @@
 
 namespace skiff::qcow2 {
 
-// Changes the reference counts of many clusters, straight in the file's refcount blocks: whole
-// blocks are read, changed by runs, and written again. For an image that nobody else uses, whose
-// counts are not in any cache. Holds a few MiB.
+// Changes the reference counts of many clusters, straight in the file's refcount blocks: a block is
+// read, all its counts are changed, and it is written again. For an image that nobody else uses,
+// whose counts are not in any cache. Holds one block: runs should come in the order of their
+// places. A cluster that is in several runs changes as many times.
 class BulkCounts {
  public:
   // `table`: the refcount table's entries.
   BulkCounts(File& file, const Geometry& geometry, std::span<const uint64_t> table)
       : file_(file), geometry_(geometry), table_(table.begin(), table.end()) {}
 
-  // kOutOfRange if some count can't become one larger. kCorrupt if one is not there, or 0.
-  Result<void> CheckRaise(ClusterRun run) { return ForEachBlock(run, Action::kCheckRaise); }
-  // Raises or lowers each count by one. Errors as above. What reaches 0 is in freed() then.
-  Result<void> Raise(ClusterRun run) { return ForEachBlock(run, Action::kRaise); }
-  Result<void> Lower(ClusterRun run) { return ForEachBlock(run, Action::kLower); }
-  // Whether the count is 1; what cannot be found out is not.
-  Result<bool> IsOne(uint64_t cluster);
+  // Whether Raise() would succeed, as far as these runs go. kOutOfRange if a count can't become as
+  // large; kCorrupt if one is 0 or is not there.
+  Result<void> CheckRaise(std::span<const ClusterRun> runs) { return Change(kCheckRaise, runs); }
+  // By one, each. After an error some have changed.
+  Result<void> Raise(std::span<const ClusterRun> runs) { return Change(kRaise, runs); }
+  // What becomes free is given back to the host before its count is 0. One that is 0 already stays.
+  Result<void> Lower(std::span<const ClusterRun> runs) { return Change(kLower, runs); }
 
-  // Writes all changes to the file.
-  Result<void> Write();
-  std::vector<ClusterRun> TakeFreed() { return std::exchange(freed_, {}); }
+  // No cluster below has become free.
+  uint64_t first_freed() const { return first_freed_; }
 
  private:
-  struct Block {
-    std::vector<std::byte> bytes;
-    bool dirty = false;
-  };
-  enum class Action : uint8_t { kCheckRaise, kRaise, kLower };
-
-  Result<void> ForEachBlock(ClusterRun run, Action action);
-  // [first, first + count): places of the counts in the block.
-  Result<void> CheckRaiseInBlock(const Block& block, uint64_t first, uint64_t count) const;
-  Result<void> RaiseInBlock(Block& block, uint64_t first, uint64_t count) const;
-  void LowerInBlock(Block& block, uint64_t first, ClusterRun run);
-  Result<Block*> BlockOf(uint64_t index);
-  uint64_t Most() const { return ~uint64_t{0} >> (64 - geometry_.refcount_bits()); }
+  enum Kind { kCheckRaise, kRaise, kLower };
+  Result<void> Change(Kind kind, std::span<const ClusterRun> runs);
+  Result<void> ChangeRun(Kind kind, ClusterRun run);
+  Result<void> ChangeInBlock(Kind kind, ClusterRun run);
+  Result<void> MoveTo(Kind kind, uint64_t index);
+  Result<void> FinishBlock(Kind kind);
+  Error Unraisable(uint64_t count) const;
   void NoteFreed(uint64_t cluster);
+  uint64_t Most() const { return ~uint64_t{0} >> (64 - geometry_.refcount_bits()); }
+  FileOffset BlockAt(uint64_t index) const;  // 0: there is none
 
   File& file_;
   const Geometry geometry_;
   const std::vector<uint64_t> table_;
-  std::map<uint64_t, Block> blocks_;  // by index in the table
-  Block* last_ = nullptr;             // the one asked for last; null: none
-  uint64_t last_index_ = 0;
-  std::vector<ClusterRun> freed_;
+  std::vector<std::byte> block_;
+  std::optional<uint64_t> index_;  // of the block, in the table
+  std::vector<ClusterRun> freed_;  // by the changes in the block
+  uint64_t first_freed_ = ~uint64_t{0};
 };
 
 }  // namespace skiff::qcow2

@@ -22,8 +22,7 @@ namespace skiff::qcow2 {
 
 struct Options {
   bool read_only = false;
-  std::string
-      snapshot;  // id or name: the disk as it was then; only read-only. Empty: the active one
+  std::string snapshot;  // id or name: the disk as it was then; only with read_only. Empty: now
   uint64_t most_reserved = 64 * kMiB;  // bytes of clusters reserved at once; a crash may leak them
   uint64_t l2_cache_size = 32 * kMiB;  // bytes; taken only as used
   uint64_t refcount_cache_size = 4 * kMiB;  // bytes; taken only as used

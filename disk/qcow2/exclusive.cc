@@ -1,10 +1,12 @@
 #include "disk/qcow2/exclusive.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "disk/qcow2/allocate.h"
 #include "disk/qcow2/load.h"
 #include "disk/qcow2/maintenance.h"
+#include "disk/qcow2/table_tree.h"
 
 namespace skiff::qcow2 {
 
@@ -24,28 +26,20 @@ Result<void> BeginExclusive(Core& core) {
   TRY(SyncFile(core));
   ReleaseFreed(core);
   TRY(WriteBack(core));
-  TRY(SyncFile(core));
+  if (core.file->written()) TRY(SyncFile(core));
   core.l2_slices.Clear();
   core.refcount_slices.Clear();
   return {};
 }
 
-Result<ClusterRun> AllocateRow(Core& core, uint64_t bytes) {
-  const uint64_t wanted = std::max<uint64_t>(1, core.geometry.ClustersFor(bytes));
-  std::vector<ClusterRun> too_short;
-  Result<ClusterRun> row = ClusterRun{0, 0};
-  // Each reservation is larger than the one before, up to a limit.
-  for (int tries = 0; row.ok() && row->count < wanted && tries < 64; ++tries) {
-    if (row->count != 0) too_short.push_back(*row);
-    row = AllocateAsMaintainer(core, wanted);
-  }
-  if (row.ok() && row->count < wanted) {
-    too_short.push_back(*row);
-    row = Error(ErrorCode::kNoSpace, "no " + std::to_string(wanted) + " free clusters in a row");
-  }
-  for (const ClusterRun& run : too_short) core.reserve.Add(run);
+Result<ClusterRun> WriteToNewClusters(Core& core, std::span<const std::byte> table) {
+  if (table.empty()) return ClusterRun{0, 0};
+  Result<ClusterRun> row = AllocateRow(core, core.geometry.ClustersFor(table.size()));
+  // It worked on counts; from now on the file is the truth again.
   core.refcount_slices.Clear();
-  return row;
+  const ClusterRun place = TRY(std::move(row));
+  TRY(WriteBytes(*core.file, core.OffsetOf(place.first), table));
+  return place;
 }
 
 HeaderChange CurrentHeader(const Core& core) {
@@ -88,16 +82,13 @@ Result<void> ReplaceL1(Core& core, std::span<const uint64_t> entries, uint64_t s
   const ClusterRun old =
       RunOf(core, change.l1_table_offset, uint64_t{change.l1_size} * sizeof(Be64));
   const std::vector<std::byte> bytes = EncodeTable(entries);
-  const ClusterRun place = TRY(AllocateRow(core, bytes.size()));
-  TRY(WriteBytes(*core.file, core.OffsetOf(place.first), bytes));
+  const ClusterRun place = TRY(WriteToNewClusters(core, bytes));
   change.size = size;
   change.l1_size = static_cast<uint32_t>(entries.size());
   change.l1_table_offset = core.OffsetOf(place.first);
   TRY(SwitchHeader(core, change));
   core.l1 = TopTable(change.l1_table_offset, bytes);
-  BulkCounts counts = CountsOf(core);
-  TRY(counts.Lower(old));
-  TRY(SettleFreed(core, counts));
+  TRY(LowerDurably(core, {}, {&old, 1}));
   CollectMetadata(core);
   return {};
 }
@@ -106,15 +97,16 @@ BulkCounts CountsOf(Core& core) {
   return {*core.file, core.geometry, core.refcount_table.entries()};
 }
 
-Result<void> SettleFreed(Core& core, BulkCounts& counts) {
-  TRY(counts.Write());
-  TRY(SyncFile(core));
-  for (const ClusterRun& run : counts.TakeFreed()) {
-    // That a host cannot do it is no error.
-    (void)core.file->Discard(core.RangeOf(run)).ok();
-    core.first_free = std::min(core.first_free, run.first);
-  }
-  return {};
+Result<void> LowerDurably(Core& core, std::span<const uint64_t> l1,
+                          std::span<const ClusterRun> others) {
+  BulkCounts counts = CountsOf(core);
+  ReferenceBatches references(*core.file, core.geometry, l1);
+  Result<void> lowered =
+      references.ForEach([&](std::span<const ClusterRun> runs) { return counts.Lower(runs); });
+  if (lowered.ok()) lowered = counts.Lower(others);
+  core.first_free = std::min(core.first_free, counts.first_freed());
+  TRY(std::move(lowered));
+  return SyncFile(core);
 }
 
 }  // namespace skiff::qcow2

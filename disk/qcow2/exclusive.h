@@ -30,8 +30,10 @@ std::vector<std::byte> EncodeTable(std::span<const uint64_t> entries);
 // The clusters of `bytes` at a cluster's start.
 ClusterRun RunOf(const Core& core, FileOffset at, uint64_t bytes);
 
-// Clusters in a row for `bytes`, with durable counts of 1. They hold anything.
-Result<ClusterRun> AllocateRow(Core& core, uint64_t bytes) REQUIRES(core.mutex);
+// Clusters in a row for a table, with durable counts of 1, and the table in them. No bytes, no
+// clusters.
+Result<ClusterRun> WriteToNewClusters(Core& core, std::span<const std::byte> table)
+    REQUIRES(core.mutex);
 
 // What the header's first sector is to say; in one write: all of it or nothing.
 struct HeaderChange {
@@ -52,9 +54,11 @@ Result<void> WriteL1(Core& core, std::span<const uint64_t> entries) REQUIRES(cor
 Result<void> ReplaceL1(Core& core, std::span<const uint64_t> entries, uint64_t size)
     REQUIRES(core.mutex);
 
-// The counts, for changing many of them; current until the next AllocateRow().
+// The counts, for changing many of them; current until the next WriteToNewClusters().
 BulkCounts CountsOf(Core& core) REQUIRES(core.mutex);
-// Writes the counts, makes them durable, and gives what became free back to the host.
-Result<void> SettleFreed(Core& core, BulkCounts& counts) REQUIRES(core.mutex);
+// Lowers the counts of what no durable entry refers to any more, durably: an L1 table's whole tree,
+// and other clusters.
+Result<void> LowerDurably(Core& core, std::span<const uint64_t> l1,
+                          std::span<const ClusterRun> others) REQUIRES(core.mutex);
 
 }  // namespace skiff::qcow2

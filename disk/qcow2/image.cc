@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/arith.h"
 #include "disk/qcow2/clear.h"
 #include "disk/qcow2/compression.h"
 #include "disk/qcow2/load.h"
@@ -43,8 +42,7 @@ Result<Header> HeaderOf(File& file, Header header, const Options& options) {
   const SnapshotTable table = TRY(ReadSnapshots(file, header));
   const Snapshot* const snapshot = FindSnapshot(table.snapshots, options.snapshot);
   if (snapshot == nullptr) return Invalid("there is no snapshot '" + options.snapshot + "'");
-  const uint64_t needed = DivideRoundingUp(snapshot->disk_size, header.geometry.bytes_per_l2());
-  if (snapshot->l1_size < needed) return Corrupt("the snapshot's L1 table is too small");
+  TRY(CheckCovers(*snapshot, header.geometry));
   header.size = snapshot->disk_size;
   header.l1_size = snapshot->l1_size;
   header.l1_table_offset = snapshot->l1_table_offset;
@@ -121,8 +119,8 @@ Result<void> Qcow2Image::ApplySnapshot(std::string_view id_or_name) {
   return qcow2::ApplySnapshot(core_, id_or_name);
 }
 
-Result<void> Qcow2Image::DeleteSnapshot(std::string_view id_or_name) {
-  return qcow2::DeleteSnapshot(core_, id_or_name);
+Result<void> Qcow2Image::DeleteSnapshot(std::string_view name) {
+  return qcow2::DeleteSnapshot(core_, name);
 }
 
 Result<void> Qcow2Image::Resize(uint64_t size) { return qcow2::Resize(core_, size); }

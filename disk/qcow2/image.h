@@ -39,7 +39,7 @@ class Qcow2Image final : public Image {
   Result<std::vector<Snapshot>> Snapshots();
   Result<void> CreateSnapshot(Snapshot snapshot);
   Result<void> ApplySnapshot(std::string_view id_or_name);
-  Result<void> DeleteSnapshot(std::string_view id_or_name);
+  Result<void> DeleteSnapshot(std::string_view name);
   Result<void> Resize(uint64_t size) override;
 
  private:

@@ -14,6 +14,17 @@ ClusterRun Reserve::Take(uint64_t most) {
   return taken;
 }
 
+std::optional<ClusterRun> Reserve::TakeRow(uint64_t count) {
+  const auto found = std::find_if(runs_.begin(), runs_.end(),
+                                  [&](const auto& run) { return run.second >= count; });
+  if (found == runs_.end()) return std::nullopt;
+  const ClusterRun taken{found->first, count};
+  const ClusterRun rest{taken.end(), found->second - count};
+  runs_.erase(found);
+  if (rest.count != 0) runs_.emplace(rest.first, rest.count);
+  return taken;
+}
+
 void Reserve::Add(ClusterRun run) {
   if (run.count == 0) return;
   auto after = runs_.lower_bound(run.first);

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <vector>
 
 namespace skiff::qcow2 {
@@ -21,6 +22,8 @@ class Reserve {
 
   // From the lowest run, at most `most`; must not be empty.
   ClusterRun Take(uint64_t most);
+  // Exactly as many in a row, the lowest that there are; nullopt: there is no such row.
+  std::optional<ClusterRun> TakeRow(uint64_t count);
   // What Take() gave and nobody used, or new ones. They overlap none that are here.
   void Add(ClusterRun run);
   std::vector<ClusterRun> TakeAll();

@@ -165,6 +165,12 @@ Result<std::vector<std::byte>> EncodeSnapshots(const std::vector<Snapshot>& snap
   return bytes;
 }
 
+Result<void> CheckCovers(const Snapshot& snapshot, const Geometry& geometry) {
+  if (DivideRoundingUp(snapshot.disk_size, geometry.bytes_per_l2()) > snapshot.l1_size)
+    return Corrupt("the snapshot's L1 table is too small for its disk");
+  return {};
+}
+
 const Snapshot* FindSnapshot(const std::vector<Snapshot>& snapshots, std::string_view id_or_name) {
   for (const Snapshot& one : snapshots)
     if (one.id == id_or_name) return &one;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "disk/qcow2/header.h"
@@ -36,6 +37,9 @@ Result<SnapshotTable> ReadSnapshots(File& file, const Header& header);
 
 // The table's bytes, as ReadSnapshots() reads them. kOutOfRange if it is larger than QEMU accepts.
 Result<std::vector<std::byte>> EncodeSnapshots(const std::vector<Snapshot>& snapshots);
+
+// kCorrupt if its L1 table has fewer entries than its disk takes.
+Result<void> CheckCovers(const Snapshot& snapshot, const Geometry& geometry);
 
 // By id, else by name, as QEMU looks for what a user calls a snapshot. nullptr: none.
 const Snapshot* FindSnapshot(const std::vector<Snapshot>& snapshots, std::string_view id_or_name);

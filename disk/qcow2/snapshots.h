@@ -17,6 +17,7 @@ namespace skiff::qcow2 {
 Result<void> CreateSnapshot(Core& core, Snapshot snapshot) EXCLUDES(core.mutex);
 // The disk becomes what it was then, its size too. kInvalid if there is no such snapshot.
 Result<void> ApplySnapshot(Core& core, std::string_view id_or_name) EXCLUDES(core.mutex);
-Result<void> DeleteSnapshot(Core& core, std::string_view id_or_name) EXCLUDES(core.mutex);
+// Only by name, as qemu-img: an id that is also a name of another one would be a trap.
+Result<void> DeleteSnapshot(Core& core, std::string_view name) EXCLUDES(core.mutex);
 
 }  // namespace skiff::qcow2

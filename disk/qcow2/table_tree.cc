@@ -1,5 +1,7 @@
 #include "disk/qcow2/table_tree.h"
 
+#include <bit>
+
 namespace skiff::qcow2 {
 
 Result<void> TableTree::Load(uint64_t l1_entry) {
@@ -14,8 +16,8 @@ Result<void> TableTree::Store() { return WriteBytes(file_, at_, std::as_bytes(st
 
 Result<ClusterRun> TableTree::ReferenceOf(size_t word) const {
   const uint64_t bits = table_[word];
-  if (bits == 0) return ClusterRun{0, 0};
   const uint64_t bitmap = geometry_.extended_l2() ? uint64_t{table_[word + 1]} : 0;
+  if ((bits | bitmap) == 0) return ClusterRun{0, 0};
   const Entry entry = TRY(Entry::Decode(bits, bitmap, geometry_));
   if (entry.has_host()) return ClusterRun{entry.host().value() >> geometry_.cluster_bits(), 1};
   if (!entry.compressed()) return ClusterRun{0, 0};
@@ -25,45 +27,69 @@ Result<ClusterRun> TableTree::ReferenceOf(size_t word) const {
   return ClusterRun{first, last - first + 1};
 }
 
+Result<ClusterRun> TableTree::NextRun(size_t& word) const {
+  ClusterRun run = TRY(ReferenceOf(word));
+  const bool compressed = (table_[word] & kCompressed) != 0;
+  word += step();
+  if (run.count == 0 || compressed) return run;
+  // As long as entries are what the decoder would accept, with the next cluster.
+  uint64_t next = run.end() << geometry_.cluster_bits();
+  for (; word < table_.size() && next <= kOffsetMask; word += step()) {
+    if ((table_[word] & ~(kCopied | kAllZeroes)) != next) break;
+    const uint64_t bitmap = geometry_.extended_l2() ? uint64_t{table_[word + 1]} : 0;
+    if ((bitmap >> 32 & bitmap) != 0) break;
+    next += geometry_.cluster_size();
+  }
+  run.count = (next >> geometry_.cluster_bits()) - run.first;
+  return run;
+}
+
 Result<void> TableTree::ClearCopied(std::span<const uint64_t> l1) {
   for (const uint64_t entry : l1) {
     if (entry == 0) continue;
     TRY(Load(entry));
-    bool changed = false;
-    for (size_t n = 0; n < table_.size(); n += step()) {
-      const uint64_t bits = table_[n];
-      if ((bits & kCopied) == 0) continue;
-      table_[n] = bits & ~kCopied;
-      changed = true;
+    uint64_t found = 0;
+    for (size_t word = 0; word < table_.size(); word += step()) {
+      const uint64_t bits = table_[word];
+      found |= bits;
+      table_[word] = bits & ~kCopied;
     }
-    if (changed) TRY(Store());
+    if ((found & kCopied) != 0) TRY(Store());
   }
   return {};
 }
 
-// Whether something changed.
-Result<bool> TableTree::SetCopiedInTable(BulkCounts& counts) {
-  bool changed = false;
-  for (size_t n = 0; n < table_.size(); n += step()) {
-    const uint64_t bits = table_[n];
+Result<bool> TableTree::SetCopiedInTable(SoleReferences& sole) {
+  const uint64_t per_block = geometry_.refcounts_per_block();
+  const int block_bits = std::countr_zero(per_block);
+  uint64_t block = ~uint64_t{0};
+  std::span<const uint64_t> ones;
+  uint64_t changed = 0;
+  for (size_t word = 0; word < table_.size(); word += step()) {
+    const uint64_t bits = table_[word];
     const uint64_t host = bits & kOffsetMask;
     if ((bits & kCompressed) != 0 || host == 0) continue;
-    const bool copied = TRY(counts.IsOne(host >> geometry_.cluster_bits()));
-    const uint64_t wanted = copied ? bits | kCopied : bits & ~kCopied;
-    changed |= wanted != bits;
-    table_[n] = wanted;
+    const uint64_t cluster = host >> geometry_.cluster_bits();
+    if (cluster >> block_bits != block) {
+      block = cluster >> block_bits;
+      ones = TRY(sole.BitsOf(block));
+    }
+    const bool own = SoleReferences::IsSet(ones, cluster & (per_block - 1));
+    const uint64_t wanted = own ? bits | kCopied : bits & ~kCopied;
+    changed |= wanted ^ bits;
+    table_[word] = wanted;
   }
-  return changed;
+  return changed != 0;
 }
 
-Result<void> TableTree::SetCopied(std::span<uint64_t> l1, BulkCounts& counts) {
+Result<void> TableTree::SetCopied(std::span<uint64_t> l1, SoleReferences& sole) {
   for (uint64_t& entry : l1) {
     if (entry == 0) continue;
-    TRY(Load(entry));
-    const bool own = TRY(counts.IsOne(at_.value() >> geometry_.cluster_bits()));
+    const bool own = TRY(sole.Has((entry & kOffsetMask) >> geometry_.cluster_bits()));
     entry = own ? entry | kCopied : entry & ~kCopied;
     if (!own) continue;
-    if (TRY(SetCopiedInTable(counts))) TRY(Store());
+    TRY(Load(entry));
+    if (TRY(SetCopiedInTable(sole))) TRY(Store());
   }
   return {};
 }

@@ -5,6 +5,7 @@
 #include "disk/qcow2/entry.h"
 #include "disk/qcow2/header.h"
 #include "disk/qcow2/refcount_block.h"
+#include "disk/qcow2/snapshot_table.h"
 
 namespace skiff::test {
 namespace {
@@ -23,7 +24,8 @@ class Walk {
                               uint64_t{header_.refcount_table_clusters} * g_.cluster_size() / 8);
     for (const uint64_t block : blocks)
       if (block != 0) Refer(FileOffset(block), 1, "refcount block");
-    VisitL1();
+    VisitL1(header_.l1_table_offset, header_.l1_size, /*active=*/true);
+    VisitSnapshots();
     for (const auto& [cluster, count] : references_) Compare(blocks, cluster, count);
     return errors_;
   }
@@ -48,12 +50,26 @@ class Walk {
     for (uint64_t n = 0; n < clusters; ++n) ++references_[(at.value() >> g_.cluster_bits()) + n];
   }
 
-  void VisitL1() {
-    for (const uint64_t entry : Be64s(header_.l1_table_offset, header_.l1_size)) {
+  void VisitSnapshots() {
+    const auto table = ReadSnapshots(file_, header_);
+    if (!table.ok()) return errors_.push_back(table.error().message());
+    if (table->bytes == 0) return;
+    Refer(header_.snapshots_offset, g_.ClustersFor(table->bytes), "snapshot table");
+    for (const Snapshot& snapshot : table->snapshots) {
+      const uint64_t bytes = uint64_t{snapshot.l1_size} * 8;
+      Refer(snapshot.l1_table_offset, g_.ClustersFor(bytes), "snapshot's L1 table");
+      VisitL1(snapshot.l1_table_offset, snapshot.l1_size, /*active=*/false);
+    }
+  }
+
+  // The flags in a snapshot's L1 table mean nothing.
+  void VisitL1(FileOffset at, uint64_t entries, bool active) {
+    for (const uint64_t entry : Be64s(at, entries)) {
       if (entry == 0) continue;
       const FileOffset table(entry & kOffsetMask);
       Refer(table, 1, "L2 table");
-      if ((entry & kCopied) != 0) copied_.insert({table.value() >> g_.cluster_bits(), true});
+      if (active && (entry & kCopied) != 0)
+        copied_.insert({table.value() >> g_.cluster_bits(), true});
       if (g_.IsAligned(table)) VisitL2(table);
     }
   }
@@ -68,8 +84,17 @@ class Walk {
       } else if (entry->has_host()) {
         Refer(entry->host(), 1, "data");
         if (entry->copied()) copied_.insert({entry->host().value() >> g_.cluster_bits(), true});
+      } else if (entry->compressed()) {
+        ReferToSource(entry->compressed_source());
       }
     }
+  }
+
+  // All clusters that it touches, once each.
+  void ReferToSource(FileRange source) {
+    const uint64_t first = source.start().value() >> g_.cluster_bits();
+    const uint64_t last = (source.end().value() - 1) >> g_.cluster_bits();
+    Refer(FileOffset(first << g_.cluster_bits()), last - first + 1, "compressed data");
   }
 
   void Compare(const std::vector<uint64_t>& blocks, uint64_t cluster, uint64_t references) {
@@ -77,8 +102,11 @@ class Walk {
     const uint64_t table_index = cluster / per_block;
     uint64_t count = 0;
     if (table_index < blocks.size() && blocks[table_index] != 0) {
-      std::vector<std::byte> block(g_.cluster_size());
-      if (!ReadBytes(file_, FileOffset(blocks[table_index]), block).ok()) return;
+      std::vector<std::byte>& block = blocks_[table_index];
+      if (block.empty()) {
+        block.resize(g_.cluster_size());
+        if (!ReadBytes(file_, FileOffset(blocks[table_index]), block).ok()) return;
+      }
       count = RefcountAt(block, g_.refcount_order(), cluster % per_block);
     }
     if (count < references)
@@ -95,6 +123,7 @@ class Walk {
   const Geometry g_;
   std::map<uint64_t, uint64_t> references_;  // by cluster
   std::map<uint64_t, bool> copied_;
+  std::map<uint64_t, std::vector<std::byte>> blocks_;  // by index in the refcount table
   std::vector<std::string> errors_;
 };
 
