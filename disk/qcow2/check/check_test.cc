@@ -269,6 +269,22 @@ INSTANTIATE_TEST_SUITE_P(Image, Broken, testing::ValuesIn(Breakages()), [](const
   return name;
 });
 
+// A megabyte that claims 20,000 snapshots, each with the largest L1 table, at the same place.
+TEST(Check, HostileTablesAreRefusedInTime) {
+  const fakes::TempDirectory directory;
+  const std::string path = directory / "image.qcow2";
+  MakeBase("empty", path);
+  Breakage hostile{"", "", {{60, 4, 20000}, {64, 8, 0x40000}}, 1 << 20};
+  for (uint64_t n = 0; n < 12000; ++n) {
+    hostile.pokes.push_back({0x40000 + n * 40, 8, 0x10000});
+    hostile.pokes.push_back({0x40000 + n * 40 + 8, 4, 4 << 20});
+  }
+  Break(path, hostile);
+  std::string lines;
+  EXPECT_FALSE(Ours(path, Repair::kNothing, &lines).could_check);
+  EXPECT_NE(lines, "");
+}
+
 TEST(Check, SoundImagesAreSound) {
   for (const char* base : {"plain", "v2", "snapshots", "extended", "compressed", "small", "wide",
                            "large", "bitmaps", "lazy", "empty"}) {

@@ -31,16 +31,30 @@ ReferenceWalk::ReferenceWalk(File& file, const Header& header, Repair repair, Fi
 
 Result<void> ReferenceWalk::VisitTables() {
   const SnapshotTable snapshots = TRY(ReadSnapshots(file_, header_));
+  const BitmapDirectory bitmaps = TRY(ReadBitmapDirectory(file_, header_));
+  TRY(CheckTotal(snapshots, bitmaps));
   Refer(0, geometry_.cluster_size());
   const uint64_t l1_bytes = uint64_t{header_.l1_size} * sizeof(Be64);
   Refer(header_.l1_table_offset.value(), l1_bytes);
   VisitL1(header_.l1_table_offset, header_.l1_size, /*active=*/true);
   VisitSnapshots(snapshots);
-  TRY(VisitBitmaps());
+  VisitBitmaps(bitmaps);
   CombineUses();
   l2_.resize(geometry_.cluster_size());
   for (const TableUse& use : tables_) VisitL2(use);
   return {};
+}
+
+// Each table has its own place in the file. Where many claim the same, a small file could keep us
+// busy for hours.
+Result<void> ReferenceWalk::CheckTotal(const SnapshotTable& snapshots,
+                                       const BitmapDirectory& bitmaps) const {
+  constexpr uint64_t kAlways = 64 * kMiB;
+  uint64_t bytes = uint64_t{header_.l1_size} * sizeof(Be64);
+  for (const Snapshot& one : snapshots.snapshots) bytes += uint64_t{one.l1_size} * sizeof(Be64);
+  for (const BitmapTable& one : bitmaps.bitmaps) bytes += uint64_t{one.entries} * sizeof(Be64);
+  if (bytes <= kAlways || bytes / 8 <= file_size_) return {};
+  return Corrupt("its snapshots and bitmaps have more tables than the file has room for");
 }
 
 bool ReferenceWalk::Refer(uint64_t at, uint64_t length, uint64_t times) {
@@ -78,6 +92,8 @@ void ReferenceWalk::Unreadable(std::string_view what, const Error& error) {
 void ReferenceWalk::VisitL1(FileOffset at, uint64_t entries, bool active) {
   constexpr uint64_t kPiece = 8192;  // entries
   std::vector<Be64> raw;
+  // Behind the file's end there are zeroes only.
+  entries = std::min(entries, (file_size_ - std::min(file_size_, at.value())) / sizeof(Be64));
   for (uint64_t done = 0; done < entries; done += raw.size()) {
     raw.resize(std::min(kPiece, entries - done));
     Result<void> read =
@@ -124,11 +140,9 @@ void ReferenceWalk::VisitSnapshots(const SnapshotTable& table) {
   Refer(header_.snapshots_offset.value(), table.bytes);
 }
 
-Result<void> ReferenceWalk::VisitBitmaps() {
-  const BitmapDirectory directory = TRY(ReadBitmapDirectory(file_, header_));
+void ReferenceWalk::VisitBitmaps(const BitmapDirectory& directory) {
   Refer(directory.offset.value(), directory.bytes);
   for (const BitmapTable& table : directory.bitmaps) VisitBitmapTable(table);
-  return {};
 }
 
 void ReferenceWalk::VisitBitmapTable(const BitmapTable& table) {

@@ -46,7 +46,8 @@ class ReferenceWalk {
   bool Refer(uint64_t at, uint64_t length, uint64_t times = 1);
   void VisitL1(FileOffset at, uint64_t entries, bool active);
   void VisitSnapshots(const SnapshotTable& table);
-  Result<void> VisitBitmaps();
+  void VisitBitmaps(const BitmapDirectory& directory);
+  Result<void> CheckTotal(const SnapshotTable& snapshots, const BitmapDirectory& bitmaps) const;
   void VisitBitmapTable(const BitmapTable& table);
   void CombineUses();
   void VisitL2(const TableUse& use);
