@@ -111,6 +111,14 @@ created() {
   same info --backing-chain top.qcow2
   same info --backing-chain --output=json top.qcow2
   same info --image-opts driver=qcow2,file.filename=top.qcow2
+  same create -f qcow2 -b over.qcow2 -F qcow2 over.qcow2
+  # QEMU destroys the image when it goes by another name.
+  cases=$((cases + 1))
+  (cd "$work/ours" && "$work/bin/qemu-img" create -f qcow2 -b ./over.qcow2 -F qcow2 over.qcow2) \
+    >/dev/null 2>&1 && { echo "FAIL: an image over itself"; failures=$((failures + 1)); }
+  same_content over.qcow2
+  same create -f qcow2 file:named.qcow2 1M
+  same_content named.qcow2
 }
 
 snapshots() {

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "disk/qcow2/header.h"
 #include "disk/tool/common/program.h"
 #include "disk/tool/img/commands.h"
 #include "disk/tool/img/help.h"
@@ -110,6 +111,10 @@ class Checker {
       PrintError("This image format does not support checks");
       return kNoChecks;
     }
+    const auto header = qcow2::Header::Read(*file);
+    if (!header.ok())
+      return Error(header.error().code(),
+                   "Could not open '" + source_.name + "': " + header.error().message());
     CheckReport report = TRY(Check(*file, repair_));
     const uint64_t leaks_fixed = report.leaks_fixed;
     const uint64_t corruptions_fixed = report.corruptions_fixed;

@@ -24,10 +24,22 @@ Error OfFile(const std::string& name, const Error& why) {
   return {why.code(), name + ": " + why.message()};
 }
 
+// Where the backing file of a new image is: its name counts from the image's folder.
+std::filesystem::path BackingPath(const NewImage& image) {
+  const std::filesystem::path path(image.options.backing_file);
+  return path.is_relative() ? std::filesystem::path(image.path).parent_path() / path : path;
+}
+
+// Making the image would destroy what it is to stand on.
+bool StandsOnItself(const NewImage& image) {
+  std::error_code ignored;
+  return std::filesystem::equivalent(image.path, BackingPath(image), ignored);
+}
+
 // The backing file as the new image sees it: it must be usable, and its size is the default.
-Result<uint64_t> SizeBelow(const std::string& name, const qcow2::CreateOptions& options) {
-  std::filesystem::path path(options.backing_file);
-  if (path.is_relative()) path = std::filesystem::path(name).parent_path() / path;
+Result<uint64_t> SizeBelow(const NewImage& image) {
+  const qcow2::CreateOptions& options = image.options;
+  const std::filesystem::path path = BackingPath(image);
   ImageSource source = TRY(ParseSource(path.string(), options.backing_format, ""));
   source.name = options.backing_file;
   auto file = OpenHostFile(source.path, {.read_only = true});
@@ -40,8 +52,8 @@ Result<uint64_t> SizeBelow(const std::string& name, const qcow2::CreateOptions& 
                    std::string(NameOf(format)) + ".");
   }
   file = Unsupported("closed");
-  const std::unique_ptr<Image> image = TRY(OpenChainOf(source));
-  return image->limits().size;
+  const std::unique_ptr<Image> below = TRY(OpenChainOf(source));
+  return below->limits().size;
 }
 
 Result<KeyValues> CollectKeys(const Arguments& arguments) {
@@ -68,8 +80,11 @@ Result<NewImage> PlanImage(const Arguments& arguments, ImageFormat format) {
   if (!parsed.ok()) return OfFile(name, parsed.error());
   NewImage image = *std::move(parsed);
   if (arguments.names().size() == 2) image.size = TRY(ParseUsersSize(arguments.names()[1]));
+  if (!image.options.backing_file.empty() && StandsOnItself(image))
+    return Invalid(name +
+                   ": Error: Trying to create an image with the same filename as the backing file");
   if (!image.options.backing_file.empty() && !arguments.Has("u")) {
-    const Result<uint64_t> below = SizeBelow(name, image.options);
+    const Result<uint64_t> below = SizeBelow(image);
     if (!below.ok()) return OfFile(name, below.error());
     if (!image.size) image.size = *below;
   }

@@ -9,6 +9,7 @@
 #include "base/arith.h"
 #include "base/unique_fd.h"
 #include "disk/posix_file.h"
+#include "disk/tool/common/open_image.h"
 #include "disk/tool/common/program.h"
 #include "disk/tool/common/size_text.h"
 
@@ -110,19 +111,19 @@ Result<void> MakeRaw(File& file, const CreateOptions& options) {
 }
 
 // True if it was not there before.
-Result<bool> MakeFile(const std::string& path) {
+Result<bool> MakeFile(const std::string& name, const std::string& path) {
   const bool there = access(path.c_str(), F_OK) == 0;
   const UniqueFd file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
   if (!file.valid()) {
     const Error why = Error::FromErrno("open");
-    return Error(why.code(), "Could not create '" + path + "': " + Words(why));
+    return Error(why.code(), "Could not create '" + name + "': " + Words(why));
   }
   return !there;
 }
 
 Result<void> Fill(const NewImage& image) {
   PosixFileOptions options;
-  std::unique_ptr<File> file = TRY(OpenHostFile(image.name, options));
+  std::unique_ptr<File> file = TRY(OpenHostFile(image.path, options));
   if (image.format == ImageFormat::kRaw) return MakeRaw(*file, image.options);
   return CreateImage(*file, image.options);
 }
@@ -134,6 +135,7 @@ const char* Switch(bool on) { return on ? "on" : "off"; }
 Result<NewImage> ParseNewImage(const std::string& name, ImageFormat format, KeyValues keys) {
   NewImage image;
   image.name = name;
+  image.path = TRY(ParseSource(name, "", "")).path;
   image.format = format;
   if (const auto size = keys.Take("size")) image.size = TRY(ParseSize(*size));
   image.options.preallocation = TRY(TakePreallocation(keys, format));
@@ -192,9 +194,9 @@ std::string OptionsHelp(ImageFormat format) {
 
 Result<void> Create(const NewImage& image) {
   if (image.format == ImageFormat::kQcow2) TRY(CheckCreateOptions(image.options));
-  const bool made = TRY(MakeFile(image.name));
+  const bool made = TRY(MakeFile(image.name, image.path));
   Result<void> filled = Fill(image);
-  if (!filled.ok() && made) unlink(image.name.c_str());
+  if (!filled.ok() && made) unlink(image.path.c_str());
   return filled;
 }
 

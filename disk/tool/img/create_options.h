@@ -11,7 +11,8 @@ namespace skiff::tool {
 
 // A new image as `create` and `convert` make it.
 struct NewImage {
-  std::string name;
+  std::string name;  // as given
+  std::string path;  // of the host's file
   ImageFormat format = ImageFormat::kRaw;
   qcow2::CreateOptions options;  // of a raw image: size and preallocation
   std::optional<uint64_t> size;  // none: not said
