@@ -38,11 +38,12 @@ Result<void> SoleReferences::Fill(uint64_t index, std::vector<uint64_t>& bits) {
   if (at.value() == 0 || !geometry_.IsAligned(at)) return {};
   block_.resize(geometry_.cluster_size());
   TRY(ReadBytes(file_, at, block_));
+  const std::span<const std::byte> block = block_;
   const uint32_t order = geometry_.refcount_order();
   for (uint64_t word = 0; word < bits.size(); ++word) {
     uint64_t set = 0;
     for (uint64_t n = 0; n < 64; ++n) {
-      const bool one = RefcountAt(block_, order, word * 64 + n) == 1;
+      const bool one = RefcountAt(block, order, word * 64 + n) == 1;
       set |= uint64_t{one} << n;
     }
     bits[word] = set;

@@ -33,10 +33,12 @@ Result<ClusterRun> TableTree::NextRun(size_t& word) const {
   word += step();
   if (run.count == 0 || compressed) return run;
   // As long as entries are what the decoder would accept, with the next cluster.
+  const std::span<const Be64> table(table_);
+  const size_t words = step();
   uint64_t next = run.end() << geometry_.cluster_bits();
-  for (; word < table_.size() && next <= kOffsetMask; word += step()) {
-    if ((table_[word] & ~(kCopied | kAllZeroes)) != next) break;
-    const uint64_t bitmap = geometry_.extended_l2() ? uint64_t{table_[word + 1]} : 0;
+  for (; word < table.size() && next <= kOffsetMask; word += words) {
+    if ((table[word] & ~(kCopied | kAllZeroes)) != next) break;
+    const uint64_t bitmap = words == 2 ? uint64_t{table[word + 1]} : 0;
     if ((bitmap >> 32 & bitmap) != 0) break;
     next += geometry_.cluster_size();
   }
@@ -48,11 +50,13 @@ Result<void> TableTree::ClearCopied(std::span<const uint64_t> l1) {
   for (const uint64_t entry : l1) {
     if (entry == 0) continue;
     TRY(Load(entry));
+    const std::span<Be64> table(table_);
+    const size_t words = step();
     uint64_t found = 0;
-    for (size_t word = 0; word < table_.size(); word += step()) {
-      const uint64_t bits = table_[word];
+    for (size_t word = 0; word < table.size(); word += words) {
+      const uint64_t bits = table[word];
       found |= bits;
-      table_[word] = bits & ~kCopied;
+      table[word] = bits & ~kCopied;
     }
     if ((found & kCopied) != 0) TRY(Store());
   }
@@ -65,11 +69,15 @@ Result<bool> TableTree::SetCopiedInTable(SoleReferences& sole) {
   uint64_t block = ~uint64_t{0};
   std::span<const uint64_t> ones;
   uint64_t changed = 0;
-  for (size_t word = 0; word < table_.size(); word += step()) {
-    const uint64_t bits = table_[word];
+  // Locals: the compiler cannot know that bytes of the table are not in here.
+  const std::span<Be64> table(table_);
+  const size_t words = step();
+  const uint32_t cluster_bits = geometry_.cluster_bits();
+  for (size_t word = 0; word < table.size(); word += words) {
+    const uint64_t bits = table[word];
     const uint64_t host = bits & kOffsetMask;
     if ((bits & kCompressed) != 0 || host == 0) continue;
-    const uint64_t cluster = host >> geometry_.cluster_bits();
+    const uint64_t cluster = host >> cluster_bits;
     if (cluster >> block_bits != block) {
       block = cluster >> block_bits;
       ones = TRY(sole.BitsOf(block));
@@ -77,7 +85,7 @@ Result<bool> TableTree::SetCopiedInTable(SoleReferences& sole) {
     const bool own = SoleReferences::IsSet(ones, cluster & (per_block - 1));
     const uint64_t wanted = own ? bits | kCopied : bits & ~kCopied;
     changed |= wanted ^ bits;
-    table_[word] = wanted;
+    table[word] = wanted;
   }
   return changed != 0;
 }
