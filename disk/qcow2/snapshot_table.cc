@@ -63,7 +63,7 @@ class Reader {
 void FillExtra(const std::vector<std::byte>& bytes, Snapshot& snapshot) {
   ExtraData extra{snapshot.vm_state_size, snapshot.disk_size, kNoIcount};
   const size_t known = std::min(bytes.size(), sizeof(extra));
-  std::memcpy(static_cast<void*>(&extra), bytes.data(), known);
+  if (known != 0) std::memcpy(static_cast<void*>(&extra), bytes.data(), known);
   if (known >= offsetof(ExtraData, disk_size)) snapshot.vm_state_size = extra.vm_state_size;
   if (known >= offsetof(ExtraData, icount)) snapshot.disk_size = extra.disk_size;
   if (known == sizeof(extra) && extra.icount != kNoIcount) snapshot.icount = extra.icount;

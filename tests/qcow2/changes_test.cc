@@ -13,7 +13,7 @@ TEST_P(Changes, KeepTheDiskAndItsSnapshots) {
   const uint32_t seed = std::random_device()();
   SCOPED_TRACE("seed " + std::to_string(seed) + ", " + GetParam().options);
   RandomWork work(GetParam(), seed);
-  for (int round = 0; round < 12 && !HasFailure(); ++round) {
+  for (int round = 0; round < 8 && !HasFailure(); ++round) {
     work.Run(1, 15);
     work.Change();
   }

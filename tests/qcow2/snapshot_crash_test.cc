@@ -128,7 +128,7 @@ size_t CutEverywhere(const Bytes& start, const Edit& edit, uint64_t seed) {
   fakes::PowerCuts cuts(recorder);
   size_t states = 0;
   do {
-    for (const auto& state : cuts.States({16, 4, 3}, random)) {
+    for (const auto& state : cuts.States({8, 3, 2}, random)) {
       fakes::MemoryFile file;
       file.SetBytes(cuts.Bytes(state));
       ExpectHarmless(file);
