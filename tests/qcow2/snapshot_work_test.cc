@@ -31,7 +31,7 @@ using Values = std::vector<uint64_t>;             // of sectors
 using Snapshots = std::map<std::string, Values>;  // by id
 
 constexpr uint64_t kSector = SectorModel::kSector;
-constexpr uint64_t kJudgedPrefixes = 200;  // of the log of a run, about; all of a short one
+constexpr uint64_t kJudgedPrefixes = 80;  // of the log of a run, about; all of a short one
 constexpr uint64_t kFirstMark = uint64_t{1} << 40;
 
 struct Kind {
