@@ -358,7 +358,7 @@ TEST_P(SnapshotWorkTest, EveryCutLeavesTheDiskAndItsSnapshotsWhole) {
     if (!HasFailure()) states += Judge(GetParam(), work, random).JudgeCuts();
   }
   std::printf("%zu states\n", states);
-  EXPECT_GT(states, 100u);
+  EXPECT_GT(states, 50u);
 }
 
 INSTANTIATE_TEST_SUITE_P(
